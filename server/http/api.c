@@ -28,10 +28,14 @@ static enum MHD_Result reply_failure(struct xpl_http_request *r, xpl_status_t co
     return xpl_http_reply_api_error(r, &err, -1);
 }
 
-static void finish_json(struct xpl_http_request *r, struct xpl_buf *b) {
+static struct xpl_http_body *json_body(struct xpl_buf *b, bool gzip) {
     const struct xpl_http_body_options o = {
-        .policy = XPL_POLICY_API, .type = "application/json", .gzip = r->gzip, .validators = true};
-    r->body = xpl_http_body_from_buf(b, &o);
+        .policy = XPL_POLICY_API, .type = "application/json", .gzip = gzip, .validators = true};
+    return xpl_http_body_from_buf(b, &o);
+}
+
+static void finish_json(struct xpl_http_request *r, struct xpl_buf *b) {
+    r->body = json_body(b, r->gzip);
 }
 
 // ---- /api/v1/sessions ----
@@ -103,19 +107,74 @@ static bool put_session(struct xpl_http *h, struct xpl_buf *b, const struct xpl_
     return ok;
 }
 
-// On a worker: the store has the hosts' states.
-static void list_sessions(struct xpl_http_request *r) {
+// NULL when out of memory.
+static struct xpl_http_body *make_list(struct xpl_http *h, bool gzip) {
     XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(MAX_REPLY);
-    struct xpl_snapshot *s = xpl_catalogue_get(r->http->parts.catalogue);
+    struct xpl_snapshot *s = xpl_catalogue_get(h->parts.catalogue);
     xpl_buf_str(&b, XPL_STR("{\"sessions\":["));
     bool ok = true;
     for (size_t i = 0; ok && i < s->n_sessions; i++) {
         if (i) xpl_buf_putc(&b, ',');
-        ok = put_session(r->http, &b, &s->sessions[i]);
+        ok = put_session(h, &b, &s->sessions[i]);
     }
     xpl_buf_str(&b, XPL_STR("]}"));
     xpl_snapshot_unref(s);
-    if (ok) finish_json(r, &b);
+    return ok ? json_body(&b, gzip) : NULL;
+}
+
+// On a worker: the store has the hosts' states.  One list for all requests that came before it was
+// begun: many hosts take long, and their list is large.
+static void list_sessions(void *arg) {
+    struct xpl_http_request *r = arg;
+    bool gzip = false, wanted = false;
+    for (const struct xpl_http_request *one = r; one; one = one->next_alike) {
+        gzip |= one->gzip;
+        wanted |= !one->gone;
+    }
+    struct xpl_http_body *const body = wanted ? make_list(r->http, gzip) : NULL;
+    for (struct xpl_http_request *next; r; r = next) {
+        next = r->next_alike; // r may go at once
+        if (body) xpl_object_ref(&body->object);
+        r->body = body;
+        xpl_http_done(r);
+    }
+    if (body) xpl_object_unref(&body->object);
+}
+
+// On the loop.
+static void begin_list(struct xpl_http *h) {
+    struct xpl_http_request *all = h->listings;
+    if (h->listing || !all) return;
+    h->listings = NULL;
+    h->listing = all;
+    if (xpl_pool_submit(h->parts.pool, list_sessions, all)) return;
+    h->listing = NULL;
+    for (struct xpl_http_request *next; all; all = next) {
+        next = all->next_alike;
+        xpl_http_done(all);
+    }
+}
+
+// The list of this request is complete, and the next may begin.
+static void end_list(struct xpl_http_request *r) {
+    if (r->http->listing != r) return;
+    r->http->listing = NULL;
+    begin_list(r->http);
+}
+
+static enum MHD_Result reply_list(struct xpl_http_request *r) {
+    end_list(r);
+    return r->gone || r->body ? xpl_http_result(r) : xpl_http_busy(r);
+}
+
+static enum MHD_Result sessions(struct xpl_http_request *r) {
+    struct xpl_http *const h = r->http;
+    r->release = end_list;
+    r->next_alike = h->listings;
+    h->listings = r;
+    xpl_http_wait(r, reply_list);
+    begin_list(h);
+    return MHD_YES;
 }
 
 // ---- /api/v1/label ----
@@ -387,20 +446,20 @@ static enum MHD_Result sql(struct xpl_http_request *r) {
 static enum MHD_Result list(struct xpl_http_request *r, void (*work)(struct xpl_http_request *r)) {
     struct xpl_error err = {0};
     struct xpl_snapshot *const s = xpl_catalogue_get(r->http->parts.catalogue);
-    const bool tells = work == list_sessions || find_arg(r, XPL_STR("session")).len;
+    const bool tells = !work || find_arg(r, XPL_STR("session")).len;
     const xpl_status_t st = tells ? xpl_snapshot_need_scan(s, &err) : XPL_OK;
     xpl_snapshot_unref(s);
     if (st != XPL_OK) return xpl_http_reply_api_error(r, &err, 1000);
+    if (!work) return sessions(r);
     return xpl_http_defer(r, work, xpl_http_result) ? MHD_YES : xpl_http_busy(r);
 }
 
 enum MHD_Result xpl_http_route_api(struct xpl_http_request *r) {
     static const struct {
         const char *path;
-        void (*work)(struct xpl_http_request *r);
-    } routes[] = {{"/api/v1/sessions", list_sessions},
-                  {"/api/v1/tools", list_tools},
-                  {"/api/v1/server", get_server}};
+        void (*work)(struct xpl_http_request *r); // NULL: sessions
+    } routes[] = {
+        {"/api/v1/sessions", NULL}, {"/api/v1/tools", list_tools}, {"/api/v1/server", get_server}};
     // POST, too: its body has room for more hosts than a URL.
     if (xpl_str_eq(r->path, XPL_STR("/api/v1/tool"))) return tool(r, false);
     if (xpl_str_eq(r->path, XPL_STR("/api/v1/csv"))) return tool(r, true);

@@ -82,6 +82,8 @@ struct xpl_http {
 
     pthread_mutex_t mu;
     struct xpl_http_request *done; // finished by workers, newest first
+    // For the list of sessions: those that wait, and the one whose list is being made.
+    struct xpl_http_request *listings, *listing;
 
     struct xpl_http_connection *connections; // newest first
     size_t n_connections, n_active;          // active: has a request

@@ -5,6 +5,7 @@
 #define XPL_SERVER_HTTP_REQUEST_H_
 
 #include <microhttpd.h>
+#include <stdatomic.h>
 
 #include "base/arena.h"
 #include "base/str.h"
@@ -38,6 +39,7 @@ struct xpl_http_request {
     struct MHD_Connection *mhd;
     struct xpl_http_connection *connection;
     struct xpl_http_request *next_done;
+    struct xpl_http_request *next_alike; // gets the same body (api.c)
     struct xpl_arena arena;
     uint64_t began_ns;
     bool seen;       // the handler was called before
@@ -49,7 +51,7 @@ struct xpl_http_request {
     bool gzip;                        // the client accepts it
     bool mounted;                     // below /data/plugin/profile, where XProf's interface lives
     bool waiting;                     // suspended, until it comes back in the done list
-    bool gone;                        // no client reads the reply
+    atomic_bool gone;                 // no client reads the reply; workers check it
     struct xpl_rpc_identity identity; // by its token
     xpl_str_t known[XPL_N_HEADERS];   // the first of each; without ptr where there is none
     xpl_str_t path; // decoded, absolute, below --http-prefix and /data/plugin/profile

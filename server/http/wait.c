@@ -97,8 +97,7 @@ void xpl_http_done(struct xpl_http_request *r) {
 }
 
 void xpl_http_give_up(struct xpl_http_request *r) {
-    if (r->gone) return;
-    r->gone = true;
+    if (atomic_exchange(&r->gone, true)) return;
     if (r->ticket) xpl_engine_cancel(r->ticket);
     if (r->cancel) r->cancel(r);
 }
@@ -115,7 +114,7 @@ void xpl_http_wait(struct xpl_http_request *r,
 
 static void do_work(void *arg) {
     struct xpl_http_request *r = arg;
-    r->work(r);
+    if (!r->gone) r->work(r);
     xpl_http_done(r);
 }
 

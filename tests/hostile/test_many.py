@@ -2,6 +2,7 @@
 """Much of one thing, and names that are odd: sessions, hosts of a session, labels, daemons on one state directory."""
 
 import json
+import os
 import re
 import sqlite3
 import struct
@@ -39,6 +40,12 @@ def test_hosts_of_a_session(run):
 test_hosts_of_a_session.slow = True
 test_hosts_of_a_session.limit = 400
 test_hosts_of_a_session.whole_limit = 1200
+
+def processor_seconds(d):
+    with open(f"/proc/{d.pid}/stat", encoding="utf-8") as f:
+        user, system = f.read().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
 
 WATCH = "/xplaned.v1.SessionService/WatchSessions"
 
@@ -84,6 +91,33 @@ def test_watches_of_many_sessions(run):
 
 test_watches_of_many_sessions.slow = True
 test_watches_of_many_sessions.limit = 300
+
+
+def test_lists_of_sessions(run):
+    """Clients that ask for the list of sessions at once get one list: many hosts take long, and their list is large."""
+    hosts, n = 4000, 60
+    logdir = make_sessions(run, 1)
+    for i in range(hosts):
+        (logdir / f"plugins/profile/run000000/h{i}.xplane.pb").write_bytes(b"")
+    d = run.start("--no-prefetch", logdir=logdir)
+    expected = d.get("/api/v1/sessions").body
+    connections = [d.connect() for _ in range(n)]
+    for c in connections:
+        c.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        c.recv(4096)
+    before = processor_seconds(d)
+    equal(d.get("/api/v1/sessions").body, expected, "the list")
+    one, before = processor_seconds(d) - before, processor_seconds(d)
+    for c in connections:
+        c.sendall(b"GET /api/v1/sessions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+    for c in connections:
+        got = b"".join(iter(lambda c=c: c.recv(1 << 16), b""))
+        equal(got.partition(b"\r\n\r\n")[2], expected, "the list")
+    many = processor_seconds(d) - before
+    check(many < max(one, 0.02) * n / 3, f"{n} lists took {many} s of the processor, one {one} s")
+
+
+test_lists_of_sessions.slow = True
 
 
 GOOD_LABELS = ("a", "9", "a" * 64, "A.b_c-d+e=f@g:h/i", "a//", "a:b:c", "NULL", "nan", "0", "a=b=c")

@@ -41,6 +41,13 @@ static struct scan *scan_new(struct xpl_http_request *r) {
     return s;
 }
 
+// The client has gone, or the request takes too long.
+static bool is_over(void *arg) {
+    struct xpl_http_request *const r = arg;
+    const uint64_t since_ns = r->began_ns;
+    return r->gone || xpl_clock_ns() > xpl_engine_deadline_ns(r->http->parts.engine, since_ns);
+}
+
 // The product of a host, referenced; NULL where the host cannot be read: it says nothing.  Fails
 // only without memory, where it would have.
 static xpl_status_t get_product(struct xpl_http_request *r, const struct xpl_host *host,
@@ -51,7 +58,7 @@ static xpl_status_t get_product(struct xpl_http_request *r, const struct xpl_hos
     struct xpl_stage_times times = {0};
     const struct xpl_product_request q = {
         .product = product, .variant = variant, .snapshot = s->snap, .host = host};
-    const struct xpl_build_context ctx = {.exec = &serial};
+    const struct xpl_build_context ctx = {.exec = &serial, .owner = {is_over, r}};
     *ret = NULL;
     const xpl_status_t st =
         xpl_product_get(xpl_engine_get_products(r->http->parts.engine), &q, &ctx, &times, ret, err);
@@ -73,7 +80,11 @@ static bool scan_hosts(struct xpl_http_request *r, scan_fn *scan_host) {
     struct scan *const s = r->data;
     for (size_t i = 0; s->session && !s->enough && i < s->session->n_hosts; i++) {
         struct xpl_error err = {0};
-        if (scan_host(r, &s->session->hosts[i], &err) == XPL_OK) continue;
+        xpl_status_t st = scan_host(r, &s->session->hosts[i], &err);
+        if (st == XPL_OK && is_over(r))
+            st = xpl_error_set(&err, XPL_DEADLINE_EXCEEDED, __FILE__, __LINE__, UINT64_MAX, "%s",
+                               XPL_ENGINE_LATE);
+        if (st == XPL_OK) continue;
         s->err = err;
         return false;
     }
