@@ -72,15 +72,18 @@ static void advise(void *p, size_t n, int advice) {
 }
 
 // Lets the kernel back large blocks with large pages, as a fault for each small page takes longer
-// than to clear it.  The advice includes the block's first and last page: otherwise the kernel
+// than to clear it.  Only blocks with a mapping of their own, which goes with them: they fill its
+// pages but for a head.  The heap would keep the advice, and the kernel would fill again what
+// malloc_trim gave back.  The advice includes the block's first and last page: otherwise the kernel
 // splits the mapping, and realloc copies it instead of moving its pages.
-enum { HUGE_FROM = 4 << 20 };
+enum { HUGE_FROM = 4 << 20, MAPPED_HEAD = 16 };
 
 static void advise_large(void *p, size_t n) {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     const uintptr_t begin = (uintptr_t)p / page * page,
                     end = ((uintptr_t)p + n + page - 1) / page * page;
-    if (p && n >= HUGE_FROM) (void)madvise((void *)begin, end - begin, MADV_HUGEPAGE);
+    if (!p || n < HUGE_FROM || (malloc_usable_size(p) + MAPPED_HEAD) % page) return;
+    (void)madvise((void *)begin, end - begin, MADV_HUGEPAGE);
 }
 
 void *xpl_sys_alloc(size_t size) {

@@ -2,6 +2,7 @@
 #include "base/vec.h"
 
 #include <assert.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -162,11 +163,11 @@ static void sort_part(const struct sorter *s, uint8_t *v, size_t n) {
 
 void xpl_sort_r(void *v, size_t n, size_t size, int (*cmp)(const void *, const void *, void *),
                 void *ctx) {
-    uint8_t stack[ON_STACK];
-    struct sorter s = {size, cmp, ctx, stack, sizeof stack / size};
+    _Alignas(max_align_t) uint8_t stack[ON_STACK]; // comparisons read elements there
     const size_t half = n / 2 * size, room = half < ON_HEAP ? half : ON_HEAP;
     assert(size && size <= sizeof stack);
     if (n < 2) return;
+    struct sorter s = {size, cmp, ctx, stack, sizeof stack / size};
     void *const heap = room > sizeof stack ? xpl_sys_alloc(room) : NULL;
     if (heap) s.room = heap, s.n_room = room / size;
     sort_part(&s, v, n);

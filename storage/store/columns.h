@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The columns of the tables of rows, once for both databases: what creates the tables, what inserts
-// into them and what copies into them follow these lists.  docs/schema.md describes them.
+// into them and what copies into them follow these lists, except that PostgreSQL's schema creates
+// memory_rows itself.  docs/schema.md describes them.
+//
+// A list changes together with a new step in both schemas, to which the creation of its table moves
+// and which drops the old one: rows can be made again.
 #ifndef XPL_STORAGE_STORE_COLUMNS_H_
 #define XPL_STORAGE_STORE_COLUMNS_H_
 

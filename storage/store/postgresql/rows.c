@@ -233,7 +233,7 @@ static enum xpl_pg_rc copy_all(struct writing *w) {
 
 // ---- all rows of a profile ----
 
-// All rows of a profile, of whichever kind they are.
+// The ops, kernels and steps of a profile, by which its size is estimated.
 #define N_ROWS                                                                                     \
     "n_rows=(SELECT count(*) FROM op_rows WHERE profile_id=$1)"                                    \
     "+(SELECT count(*) FROM kernel_rows WHERE profile_id=$1)"                                      \

@@ -89,7 +89,9 @@ static void test_failure(void) {
 
 // An element of any size: its key, then its first position.
 static int by_key(const void *pa, const void *pb) {
-    const uint16_t a = *(const uint16_t *)pa, b = *(const uint16_t *)pb;
+    uint16_t a, b; // of any alignment
+    memcpy(&a, pa, sizeof a);
+    memcpy(&b, pb, sizeof b);
     return (a > b) - (a < b);
 }
 static int by_key_down(const void *pa, const void *pb, void *ctx) {
@@ -147,7 +149,7 @@ static void test_sort(void) {
     xpl_sort(NULL, 0, 8, by_key);
 }
 
-// No limit of memory counts a sort, which needs little, or none.
+// A sort needs little memory besides, or none.
 static void test_memory_of_sort(void) {
 #if XPL_FAULTS
     enum { N = 100000, SIZE = 40 };
