@@ -41,8 +41,9 @@ enum xpl_op_layer xpl_roles_judge(const struct xpl_roles *r, const struct xpl_re
         const struct xpl_varint v = xpl_varint_read(e->hlo_op + 1, e->hlo_op_end);
         if (v.p == e->hlo_op_end) return judge_reference(r, xpl_stat_md_at(r->plane, v.v));
     }
-    return xpl_stats_get(e->ev.stats, XPL_STAT_HLO_OP, &s) ? judge(r, xpl_stat_str(&s))
-                                                           : XPL_LAYERS;
+    if (!xpl_stats_get(e->ev.stats, XPL_STAT_HLO_OP, &s)) return XPL_LAYERS;
+    return s.kind == XPL_VALUE_REF ? judge_reference(r, xpl_stat_md_at(r->plane, s.u))
+                                   : judge(r, xpl_stat_str(&s));
 }
 
 uint64_t xpl_roles_program(const struct xpl_read_event *e) {

@@ -672,20 +672,47 @@ static bool prepares(const struct name *n) {
     return n->eager == XPL_EAGER_FUNCTION;
 }
 
-// Until when `outer` does something else than its name says, as `e` inside it shows; 0: not known.
-static uint64_t part_end_of(const struct xpl_host_reader *r, const struct main_event *outer,
-                            const struct main_event *e) {
-    const struct name *const o = &r->names[outer->md], *const n = &r->names[e->md];
-    if (e->work == XPL_WORK_COMPILE) return o->jitted || prepares(o) ? e->span.end : 0;
-    if (!prepares(o)) return !o->jitted && n->awaits ? e->span.end : 0;
-    return n->eager == XPL_EAGER_KERNEL && e->span.begin - outer->span.begin >= kPrepares
-               ? e->span.begin
-               : 0;
+// An event that may have a part, with times of the events in it.  An event that is in several is
+// noted in the innermost one, which gives the times on when it ends: each event is read once.
+struct open_part {
+    size_t event;
+    uint64_t compiled, awaited; // where the last one ends that compiles, or that awaits a result
+    uint64_t kernel;            // where the last kernel begins
+};
+typedef XPL_VEC(struct open_part) open_parts;
+
+static uint64_t later(uint64_t a, uint64_t b) {
+    return a > b ? a : b;
 }
 
-static bool ends_part(const struct xpl_host_reader *r, const struct main_event *e) {
-    return e->work == XPL_WORK_COMPILE || r->names[e->md].awaits ||
-           r->names[e->md].eager == XPL_EAGER_KERNEL;
+static void note_inside(const struct xpl_host_reader *r, struct open_part *outer,
+                        const struct main_event *e) {
+    const struct name *const n = &r->names[e->md];
+    if (e->work == XPL_WORK_COMPILE)
+        outer->compiled = later(outer->compiled, e->span.end);
+    else if (n->awaits)
+        outer->awaited = later(outer->awaited, e->span.end);
+    else if (n->eager == XPL_EAGER_KERNEL)
+        outer->kernel = later(outer->kernel, e->span.begin);
+}
+
+// Until when an event does something else than its name says; 0: not known.
+static uint64_t part_end_of(const struct xpl_host_reader *r, const struct main_event *e,
+                            const struct open_part *p) {
+    const struct name *const n = &r->names[e->md];
+    if (!prepares(n)) return n->jitted ? p->compiled : p->awaited;
+    const bool prepared = p->kernel && p->kernel - e->span.begin >= kPrepares;
+    return later(p->compiled, prepared ? p->kernel : 0);
+}
+
+static void close_part(const struct xpl_host_reader *r, struct main_pass *m, open_parts *open) {
+    const struct open_part p = open->v[--open->n];
+    struct open_part *const outer = open->n ? &open->v[open->n - 1] : NULL;
+    m->v.v[p.event].part_end = part_end_of(r, &m->v.v[p.event], &p);
+    if (!outer) return;
+    outer->compiled = later(outer->compiled, p.compiled);
+    outer->awaited = later(outer->awaited, p.awaited);
+    outer->kernel = later(outer->kernel, p.kernel);
 }
 
 static bool may_have_part(const struct xpl_host_reader *r, const struct main_event *e) {
@@ -696,26 +723,27 @@ static bool may_have_part(const struct xpl_host_reader *r, const struct main_eve
 // is compiling.  A fetch waits for the device until the runtime says that the result is there.  A
 // module named after its data may have all of the program, which starts its work within.
 static bool find_parts(struct xpl_host_reader *r, struct main_pass *m) {
-    XPL_VEC(size_t) open = {0};
+    open_parts open = {0};
     size_t told = 0; // of the open ones: they contain a launch
     for (size_t i = 0; i < m->v.n; i++) {
         const struct main_event *const e = &m->v.v[i];
-        while (open.n && m->v.v[open.v[open.n - 1]].span.end <= e->span.begin)
-            open.n--;
+        while (open.n && m->v.v[open.v[open.n - 1].event].span.end <= e->span.begin)
+            close_part(r, m, &open);
         if (told > open.n) told = open.n;
-        const bool ends = ends_part(r, e), launches = r->has_modules && e->work == XPL_WORK_LAUNCH;
-        for (size_t k = open.n; (ends || launches) && k > (ends ? 0 : told); k--) {
-            struct main_event *const outer = &m->v.v[open.v[k - 1]];
-            const uint64_t end = ends ? part_end_of(r, outer, e) : 0;
-            if (outer->part_end < end) outer->part_end = end;
-            if (launches && r->names[outer->md].by_module) outer->work = XPL_WORK_OTHER;
+        const bool launches = r->has_modules && e->work == XPL_WORK_LAUNCH;
+        for (size_t k = open.n; launches && k > told; k--) {
+            struct main_event *const outer = &m->v.v[open.v[k - 1].event];
+            if (r->names[outer->md].by_module) outer->work = XPL_WORK_OTHER;
         }
         if (launches) told = open.n;
+        if (open.n) note_inside(r, &open.v[open.n - 1], e);
         if (!may_have_part(r, e) && !r->names[e->md].by_module) continue;
-        size_t *const slot = xpl_vec_push(r->k->scratch, &open);
+        struct open_part *const slot = xpl_vec_push(r->k->scratch, &open);
         if (!slot) return false;
-        *slot = i;
+        *slot = (struct open_part){.event = i};
     }
+    while (open.n)
+        close_part(r, m, &open);
     return true;
 }
 

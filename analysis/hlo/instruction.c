@@ -11,16 +11,17 @@
 
 // ---- decoding ----
 
-static uint64_t element_type(xpl_bytes_t instruction) {
-    struct xpl_wire w = xpl_wire_begin(instruction), v;
+// The type is in front of a shape, and many instructions may ask for that of one long shape.
+enum { TYPE_WITHIN = 256 };
+
+static uint64_t element_type(const struct hlo_instruction *in) {
+    xpl_bytes_t shape = xpl_hlo_shape_of(in);
+    if (shape.len > TYPE_WITHIN) shape.len = TYPE_WITHIN;
+    struct xpl_wire w = xpl_wire_begin(shape);
     struct xpl_field f;
     uint64_t type = 0;
-    while (xpl_wire_next(&w, &f) == XPL_WIRE_FIELD) {
-        if (f.num != HLO_INSTR_SHAPE || f.type != XPL_WIRE_LEN) continue;
-        v = xpl_wire_begin(f.len);
-        while (xpl_wire_next(&v, &f) == XPL_WIRE_FIELD)
-            if (f.num == HLO_SHAPE_ELEMENT_TYPE && f.type == XPL_WIRE_VARINT) type = f.u;
-    }
+    while (xpl_wire_next(&w, &f) == XPL_WIRE_FIELD)
+        if (f.num == HLO_SHAPE_ELEMENT_TYPE && f.type == XPL_WIRE_VARINT) type = f.u;
     return type;
 }
 
@@ -47,8 +48,8 @@ static bool keeps_width(const struct xpl_hlo_module *m, uint32_t index) {
     const struct hlo_computation *const c = &m->computations[m->instructions[index].computation];
     const xpl_bytes_t bytes = instruction_bytes(m, index);
     const uint32_t from = xpl_hlo_module_by_id(m, c, first_number(bytes, HLO_INSTR_OPERANDS));
-    return from != UINT32_MAX && xpl_hlo_element_bits(element_type(bytes)) ==
-                                     xpl_hlo_element_bits(element_type(instruction_bytes(m, from)));
+    return from != UINT32_MAX && xpl_hlo_element_bits(element_type(&m->instructions[index])) ==
+                                     xpl_hlo_element_bits(element_type(&m->instructions[from]));
 }
 
 static xpl_str_t convolution_category(xpl_bytes_t instruction) {

@@ -18,12 +18,14 @@ static int64_t most_ids(const struct xpl_hlo_message *m, uint32_t num) {
 }
 
 // A mesh is MeshProto {axes 1 {size 2}}, an axis AxisRefProto {mesh_axis_index 1, sub_axis_info 2
-// {pre_size 1, size 2}}.
-static int64_t axis_size(const struct xpl_hlo_message *mesh, const struct xpl_hlo_message *axis) {
+// {pre_size 1, size 2}}.  The mesh is read again for each axis.
+static int64_t axis_size(struct xpl_hlo_costs *c, const struct xpl_hlo_message *mesh,
+                         const struct xpl_hlo_message *axis) {
     struct xpl_hlo_message part;
     xpl_bytes_t bytes;
     xpl_hlo_message_read(xpl_hlo_bytes(axis, 2), &part);
     if (xpl_hlo_int(&part, 2)) return xpl_hlo_int(&part, 2);
+    if (!xpl_cost_spend(c, 1 + mesh->bytes.len / COST_BYTES_PER_STEP)) return 1;
     struct xpl_hlo_each axes = xpl_hlo_each_begin(mesh, 1);
     for (uint64_t at = (uint64_t)xpl_hlo_int(axis, 1); xpl_hlo_each_next(&axes, &bytes); at--) {
         if (at != 0) continue;
@@ -34,15 +36,15 @@ static int64_t axis_size(const struct xpl_hlo_message *mesh, const struct xpl_hl
 }
 
 // MeshAxesReplicaGroupListProto {mesh 1, axes 2}; 0: there are none.
-static int64_t mesh_ranks(const struct xpl_hlo_message *list) {
+static int64_t mesh_ranks(struct xpl_hlo_costs *c, const struct xpl_hlo_message *list) {
     struct xpl_hlo_each axes = xpl_hlo_each_begin(list, 2);
     struct xpl_hlo_message mesh, axis;
     xpl_bytes_t bytes;
     int64_t n = 0;
     xpl_hlo_message_read(xpl_hlo_bytes(list, 1), &mesh);
-    while (xpl_hlo_each_next(&axes, &bytes)) {
+    while (!xpl_cost_stopped(c) && xpl_hlo_each_next(&axes, &bytes)) {
         xpl_hlo_message_read(bytes, &axis);
-        n = xpl_cost_times(n ? n : 1, axis_size(&mesh, &axis));
+        n = xpl_cost_times(n ? n : 1, axis_size(c, &mesh, &axis));
     }
     return n;
 }
@@ -59,7 +61,7 @@ static int64_t ranks(struct cost_visit *v) {
     xpl_hlo_message_read(xpl_hlo_bytes(in, HLO_INSTR_IOTA_GROUPS), &list);
     if (xpl_hlo_int(&list, 2) > 0) return xpl_hlo_int(&list, 2);
     xpl_hlo_message_read(xpl_hlo_bytes(in, HLO_INSTR_MESH_GROUPS), &list);
-    n = mesh_ranks(&list);
+    n = mesh_ranks(v->c, &list);
     return n > 0 ? n : 1;
 }
 

@@ -63,7 +63,7 @@ static void set_add(struct inside *f, struct set *to, const uint32_t *v, uint32_
 static bool keeps_dimensions(const struct inside *f, uint32_t at) {
     const uint32_t *const operand = xpl_hlo_module_uses(costs(f)->m, at);
     const xpl_bytes_t a = node_of(f, at)->shape.bytes;
-    if (!operand) return false;
+    if (!operand || !xpl_cost_spend_shape(costs(f), &node_of(f, at)->shape)) return false;
     const xpl_bytes_t b = node_of(f, *operand)->shape.bytes;
     return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
 }
@@ -187,6 +187,11 @@ static void read_leaf(void *ctx, const struct cost_leaf *leaf) {
                   (float)bytes);
 }
 
+// Messages inside are read for each fusion that calls the computation.
+static bool spend_message(struct xpl_hlo_costs *c, uint32_t index) {
+    return xpl_cost_spend(c, 1 + c->m->instructions[index].len / COST_BYTES_PER_STEP);
+}
+
 // Finds the get-tuple-elements and the parts that they take; the first of several.
 static void find_parts(struct inside *f) {
     struct xpl_hlo_costs *const c = costs(f);
@@ -197,6 +202,7 @@ static void find_parts(struct inside *f) {
         struct xpl_hlo_message in;
         bool is_new;
         if (!whole) continue;
+        if (!spend_message(c, i)) return;
         xpl_hlo_message_read((xpl_bytes_t){m->instructions[i].p, m->instructions[i].len}, &in);
         uint64_t *const at = xpl_map_put(
             c->a, &f->gte, *whole, (uint64_t)xpl_hlo_int(&in, HLO_INSTR_TUPLE_INDEX), &is_new);
@@ -208,6 +214,7 @@ static void find_parts(struct inside *f) {
 static void read_parameter(struct inside *f, uint32_t at) {
     const struct hlo_instruction *const in = &costs(f)->m->instructions[at];
     struct xpl_hlo_message msg;
+    if (!spend_message(costs(f), at)) return;
     xpl_hlo_message_read((xpl_bytes_t){in->p, in->len}, &msg);
     struct parameter p = {.f = f, .at = at};
     p.number = (uint32_t)xpl_hlo_int(&msg, HLO_INSTR_PARAMETER_NUMBER);

@@ -203,7 +203,9 @@ static void fill_in(struct xpl_hlo_costs *c, uint32_t index, struct cost_node *n
     struct cost_visit v;
     if (xpl_cost_stopped(c) || !begin_visit(c, index, n, &v)) return;
     set_defaults(&v);
-    if (mover != UINT32_MAX && !begin_visit(c, mover, n, &v)) return;
+    if (mover != UINT32_MAX && (!xpl_cost_spend(c, 1 + (uint64_t)c->m->edges[mover].n_operands) ||
+                                !begin_visit(c, mover, n, &v)))
+        return;
     rule_fn *const rule = rule_of((enum xpl_hlo_op)c->m->instructions[v.index].opcode);
     if (rule) rule(&v);
     if (v.beyond.n) xpl_cost_note_more(c, n, &v.beyond);

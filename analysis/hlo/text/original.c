@@ -5,13 +5,13 @@
 #include "analysis/hlo/text/impl.h"
 #include "base/vec.h"
 
-enum { MAX_DEPTH = 64 };
+enum { MAX_DEPTH = 64, KEPT = 8 };
 struct element {
     xpl_bytes_t index; // the message that holds the shape index, as field 1
     bool has_array;
     xpl_bytes_t array;
     unsigned depth;
-    int64_t path[8]; // its first numbers
+    int64_t path[KEPT]; // its first numbers
     size_t order;
 };
 struct tree {
@@ -19,24 +19,33 @@ struct tree {
     size_t n;
 };
 
-// Number `level` of an element's place.
-static int64_t path_at(const struct element *e, unsigned level) {
-    if (level < 8) return e->path[level];
+static struct xpl_hlo_ints numbers_of(const struct element *e) {
     struct xpl_hlo_message m;
     xpl_hlo_message_read(e->index, &m);
-    struct xpl_hlo_ints v = xpl_hlo_ints_begin(&m, 1);
+    return xpl_hlo_ints_begin(&m, 1);
+}
+
+// Number `level` of an element's place.
+static int64_t path_at(const struct element *e, unsigned level) {
+    if (level < KEPT) return e->path[level];
+    struct xpl_hlo_ints v = numbers_of(e);
     int64_t x = 0;
     for (unsigned i = 0; i <= level && xpl_hlo_ints_next(&v, &x); i++)
         ;
     return x;
 }
 
+// Messages may be long: each is read once, where the numbers that are kept do not tell.
 static int by_path(const void *pa, const void *pb) {
     const struct element *const a = pa, *const b = pb;
-    for (unsigned i = 0; i < a->depth && i < b->depth; i++) {
-        const int64_t x = path_at(a, i), y = path_at(b, i);
-        if (x != y) return x < y ? -1 : 1;
-    }
+    const unsigned n = a->depth < b->depth ? a->depth : b->depth;
+    for (unsigned i = 0; i < n && i < KEPT; i++)
+        if (a->path[i] != b->path[i]) return a->path[i] < b->path[i] ? -1 : 1;
+    struct xpl_hlo_ints v = {0}, w = {0};
+    if (n > KEPT) v = numbers_of(a), w = numbers_of(b);
+    int64_t x, y;
+    for (unsigned i = 0; n > KEPT && i < n; i++)
+        if (xpl_hlo_ints_next(&v, &x) && xpl_hlo_ints_next(&w, &y) && x != y) return x < y ? -1 : 1;
     if (a->depth != b->depth) return a->depth < b->depth ? -1 : 1;
     return (a->order > b->order) - (a->order < b->order);
 }
@@ -77,9 +86,9 @@ static void put_tree(struct hlo_text *t, const struct tree *tree, size_t from, s
             from++;
             continue;
         }
-        while (end < to && path_at(&tree->v[end], level) == path_at(e, level))
-            end++;
         const int64_t at = path_at(e, level);
+        while (end < to && path_at(&tree->v[end], level) == at)
+            end++;
         if (at < place || at > MAX_PLACE) {
             txt_malformed(t);
             return;
@@ -102,7 +111,7 @@ static void read_element(struct hlo_text *t, xpl_bytes_t bytes, size_t order, st
                             .order = order};
     struct xpl_hlo_ints v = xpl_hlo_ints_begin(&m, 1);
     for (int64_t x; xpl_hlo_ints_next(&v, &x); ret->depth++) {
-        if (ret->depth < 8) ret->path[ret->depth] = x;
+        if (ret->depth < KEPT) ret->path[ret->depth] = x;
         if (ret->depth == MAX_DEPTH) txt_malformed(t);
         if (txt_stopped(t)) return;
     }

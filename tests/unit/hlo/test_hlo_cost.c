@@ -6,6 +6,7 @@
 
 #include "tests/cancelled.h"
 #include "tests/hlo_cost_fixture.h"
+#include "tests/processor_time.h"
 
 static void test_elementwise(void) {
     static const char *const texts[] = {
@@ -737,6 +738,64 @@ static void test_limits(void) {
     xpl_buf_fini(&module);
 }
 
+// As many axes of a mesh as groups that name the last of them.
+static void test_large_mesh(void) {
+    enum { N = 60000 };
+    struct xpl_buf m = mk_module("m", 1), c = mk_computation("main", 1, 2);
+    struct xpl_buf in = wt_message("1:\"p\" 2:\"parameter\" 35:1" F32_8_4), mesh = mk_open();
+    struct xpl_buf groups = mk_open();
+    struct costs costs;
+    mk_close(&c, 2, &in);
+    for (int i = 0; i < N; i++)
+        mk_len(&mesh, 1, "", 0);
+    mk_close(&groups, 1, &mesh);
+    for (int i = 0; i < N; i++) {
+        struct xpl_buf axis = mk_open();
+        mk_int(&axis, 1, N - 1);
+        mk_close(&groups, 2, &axis);
+    }
+    in = wt_message("1:\"g\" 2:\"all-gather\" 35:2 36:[1]" F32_8_4);
+    mk_close(&in, 93, &groups);
+    mk_close(&c, 2, &in);
+    mk_computation_end(&m, &c);
+    begin(&costs, &m);
+    const double before = processor_s();
+    CHECK_EQ(cost_of(&costs, "g").bytes, 0); // not known
+    CHECK(processor_s() - before < 4);
+    end(&costs, &m);
+}
+
+// A parameter of a megabyte in code that many fusions call.
+static void test_long_parameter(void) {
+    enum { FUSIONS = 20000, JUNK = 1 << 19 };
+    struct xpl_buf m = mk_module("m", 2), fused = mk_computation("f", 1, 2), main, in;
+    struct costs costs;
+    in = wt_message("1:\"f.p\" 2:\"parameter\" 35:1" F32_8_4);
+    for (int i = 0; i < JUNK; i++)
+        mk_int(&in, 13, 1);
+    mk_close(&fused, 2, &in);
+    in = wt_message("1:\"f.n\" 2:\"negate\" 35:2 36:[1]" F32_8_4);
+    mk_close(&fused, 2, &in);
+    mk_computation_end(&m, &fused);
+    main = mk_computation("main", 2, 1);
+    in = wt_message("1:\"p\" 2:\"parameter\" 35:1" F32_8_4);
+    mk_close(&main, 2, &in);
+    for (int i = 0; i < FUSIONS; i++) {
+        char text[120];
+        (void)snprintf(text, sizeof text,
+                       "1:\"x%d\" 2:\"fusion\" 11:\"kLoop\" 35:%d 36:[1] 38:[1]" F32_8_4, i, i + 2);
+        in = wt_message(text);
+        mk_close(&main, 2, &in);
+    }
+    mk_computation_end(&m, &main);
+    begin(&costs, &m);
+    const double before = processor_s();
+    CHECK_EQ(cost_of(&costs, "x0").bytes, 256);
+    CHECK_EQ(cost_of(&costs, "x19999").bytes, 0); // beyond the work that costs may take
+    CHECK(processor_s() - before < 4);
+    end(&costs, &m);
+}
+
 int main(void) {
     test_elementwise();
     test_fusion();
@@ -764,5 +823,7 @@ int main(void) {
     test_same_answers();
     test_fused_often();
     test_limits();
+    test_large_mesh();
+    test_long_parameter();
     return 0;
 }

@@ -2,9 +2,11 @@
 // Programs made to take long: a text takes time in proportion to the program and to the text, else
 // the suite's time limit ends the test; rings are refused; long work can be cancelled.
 #include "analysis/hlo/hlo_module.h"
+#include "analysis/hlo/instruction.h"
 #include "analysis/hlo/text/text.h"
 #include "tests/cancelled.h"
 #include "tests/hlo_maker.h"
+#include "tests/processor_time.h"
 #include "tests/wire_text.h"
 
 static struct xpl_error err;
@@ -73,6 +75,66 @@ static void test_large_operand(void) {
     mk_computation_end(&m, &c);
     CHECK_OK(text_of(&m, XPL_HLO_TEXT_EXPRESSION, &out), &err);
     CHECK(ends_with(&out, "ROOT %c20000 = f32[] compare(f32[] %p, f32[] %p), direction=\n}\n\n"));
+    xpl_buf_fini(&out);
+}
+
+// Instructions that ask for the type of one operand, whose shape is a megabyte.
+static void test_large_shape(void) {
+    enum { N = 20000, JUNK = 1 << 19 };
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 28);
+    XPL_AUTO(xpl_buf_fini)
+    struct xpl_buf m = mk_module("m", 1), c = mk_computation("main", 1, N), in, shape;
+    struct xpl_hlo_module *module = NULL;
+    in = wt_message("1:\"p\" 2:\"parameter\" 35:1");
+    shape = wt_message("2:8 3:[2]");
+    for (int i = 0; i < JUNK; i++)
+        mk_int(&shape, 13, 1);
+    mk_close(&in, 3, &shape);
+    mk_close(&c, 2, &in);
+    for (int64_t i = 2; i <= N; i++) {
+        char name[20];
+        (void)snprintf(name, sizeof name, "b%d", (int)i);
+        mk_hlo_instr(&c, (struct mk_instr){
+                             .id = i, .name = name, .opcode = "bitcast-convert", .operands = {1}});
+    }
+    mk_computation_end(&m, &c);
+    CHECK_OK(xpl_hlo_module_read((xpl_bytes_t){m.p, m.n}, &a, &module, &err), &err);
+    CHECK(module->valid);
+    const double begin = processor_s();
+    for (uint32_t i = 1; i < N; i++) {
+        struct xpl_hlo_instruction one;
+        xpl_hlo_module_get(module, i, &one);
+        CHECK_STR(one.category, "non-fusion elementwise"); // u32 to f32
+    }
+    CHECK(processor_s() - begin < 4);
+}
+
+// Places in a tuple that agree up to the last of 64 numbers, in messages that are long besides.
+static void test_long_places(void) {
+    enum { N = 2000, DEPTH = 64, JUNK = 2500 };
+    XPL_AUTO(xpl_buf_fini)
+    struct xpl_buf m = mk_module("m", 1), c = mk_computation("main", 1, 1), in, out;
+    struct xpl_buf origin = mk_open();
+    for (int i = N; i-- > 0;) {
+        struct xpl_buf element = mk_open(), path = mk_open();
+        for (int k = 0; k + 1 < DEPTH; k++)
+            mk_varint(&path, 0);
+        mk_varint(&path, (uint64_t)i);
+        mk_close(&element, 1, &path);
+        for (int k = 0; k < JUNK; k++)
+            mk_int(&element, 13, 1);
+        mk_close(&origin, 1, &element);
+    }
+    in = wt_message("1:\"p\" 2:\"parameter\" 35:1 3:{2:11}");
+    mk_close(&in, 88, &origin);
+    mk_close(&c, 2, &in);
+    mk_computation_end(&m, &c);
+    const double begin = processor_s();
+    CHECK_OK(text_of(&m, XPL_HLO_TEXT_SHORT, &out), &err);
+    CHECK(processor_s() - begin < 5);
+    char end[DEPTH + 20] = ", {}, {}";
+    memset(end + strlen(end), ')', DEPTH);
+    CHECK(ends_with(&out, strcat(end, "}\n}\n\n")));
     xpl_buf_fini(&out);
 }
 
@@ -148,6 +210,8 @@ int main(void) {
     g_exec = xpl_exec_serial();
     test_async_chain();
     test_large_operand();
+    test_large_shape();
+    test_long_places();
     test_large_mesh();
     test_rings();
     test_cancel();

@@ -2,8 +2,11 @@
 // Databases of op metrics: entries by module and name, merging, copies, idle time, order.
 #include "analysis/opstats/metrics/op_metrics.h"
 
+#include <string.h>
+
 #include "base/arena.h"
 #include "tests/check.h"
+#include "tests/processor_time.h"
 
 static bool is(xpl_str_t s, const char *expected) {
     return xpl_str_eq(s, xpl_str_from(expected));
@@ -193,6 +196,32 @@ static void regrouping(void) {
     CHECK(found);
 }
 
+// Ops that share a path of thousands of modules; 256 of these have their time.
+static void deep_modules(void) {
+    enum { N = 20000, LEVELS = 2000 };
+    static char path[2 * LEVELS + sizeof "MatMul:MatMul"];
+    static struct xpl_op_metrics ops[N];
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 24);
+    struct xpl_op_metrics_db db = {0}, modules;
+    for (size_t i = 0; i < LEVELS; i++)
+        memcpy(path + 2 * i, "a/", 2);
+    memcpy(path + 2 * LEVELS, "MatMul:MatMul", sizeof "MatMul:MatMul");
+    for (size_t i = 0; i < N; i++)
+        ops[i] = (struct xpl_op_metrics){.name = XPL_STR("f"),
+                                         .provenance = xpl_str_from(path),
+                                         .time_ps = 1,
+                                         .self_time_ps = 1};
+    db.metrics_db.v = ops, db.metrics_db.n = N;
+    const double begin = processor_s();
+    CHECK(xpl_op_metrics_by_framework_op(&db, false, XPL_GROUP_MODULE, &a, &modules));
+    CHECK(processor_s() - begin < 4);
+    CHECK_EQ(modules.metrics_db.n, 256);
+    CHECK_EQ(modules.metrics_db.v[0].name.len, 2 * LEVELS - 1);
+    CHECK_EQ(modules.metrics_db.v[0].self_time_ps, N);
+    CHECK_EQ(modules.metrics_db.v[255].time_ps, N);
+    CHECK_EQ(modules.metrics_db.v[255].self_time_ps, 0);
+}
+
 static void limits(void) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(0);
     struct xpl_op_metrics_db db = {0};
@@ -211,6 +240,7 @@ int main(void) {
     totals_and_idle();
     order();
     regrouping();
+    deep_modules();
     limits();
     return 0;
 }
