@@ -1406,13 +1406,14 @@ def server_page(tab):
 
 def any_other_tool(tab):
     """A tool that has no page of its own is shown as tables, by the list of the server."""
+    titles = {"overview_page": "Overview page", "framework_op_stats": "Framework op stats", "pod_viewer": "Pod viewer"}
     tab.context.route(
         lambda u: "/api/v1/tools?session=" in u,
         lambda route: route.fulfill(
             status=200,
             content_type="application/json",
             body=json.dumps(
-                {"tools": [{"name": n, "options": [], "tables": []} for n in ("overview_page", "framework_op_stats", "pod_viewer")]}
+                {"tools": [{"name": n, "title": t, "options": [], "tables": []} for n, t in titles.items()]}
             ),
         ),
     )
@@ -1430,6 +1431,7 @@ def any_other_tool(tab):
     assert tab.texts("#nav a") == ["Overview", "Framework ops", "Pod viewer"], tab.texts("#nav a")
     tab.page.click("#nav >> text=pod viewer")
     tab.page.wait_for_selector("table.data")
+    assert tab.texts("h1") == ["Pod viewer"], tab.texts("h1")
     assert tab.texts("table.data tbody tr:not(.spacer)") == ["x\t2", "y\t–"], tab.texts(
         "table.data tbody tr:not(.spacer)"
     )

@@ -70,13 +70,14 @@ export default {
     const [both, there] = data ? await Promise.all([compared(ctx), baseOf(ctx, name, options, tool)]) : [null, null];
     const base = there ? tables(there) : [];
     const joined = all.map((t, i) => differences(t, base[i], ctx, name, scaleOf(both)));
-    ctx.root.append(h('h1', {}, tool?.title ?? name), joined.some((t, i) => t !== all[i]) ? about(ctx, both) : '');
+    const of = tool?.title ?? name;
+    ctx.root.append(h('h1', {}, of), joined.some((t, i) => t !== all[i]) ? about(ctx, both) : '');
     let n = 0;
     joined.forEach((t, i) => {
       if (!t.length && all.length > 1) return;
       n++;
       const title = tool?.tables[i] || `Table ${i + 1}`;
-      const table = plainTable(t, name, all.length > 1 ? `${format.title(name)}: ${title}` : format.title(name),
+      const table = plainTable(t, name, all.length > 1 ? `${of}: ${title}` : of,
           `${name}_${ctx.session.name.replace(/[^\w.-]+/g, '_')}${i ? `_${i + 1}` : ''}.csv`, ctx,
           i ? `${i}.` : '');
       ctx.root.append(h('section', {class: 'card flush'}, all.length > 1 ? h('h2', {class: 'pad'}, title) : '', table.element));
