@@ -160,32 +160,40 @@ bool xpl_run_join(struct xpl_args *a) {
     return false;
 }
 
-// The rest of a session's name behind `run`, with which the name or a part of it begins; NULL:
-// none.
-static const char *rest_behind(const char *name, const char *run) {
+// How a session's name fits to a typed one, best first.
+enum fit { IS_NAME, BEGINS_NAME, IS_LAST_PART, BEGINS_LAST_PART, N_FITS };
+
+// N_FITS: not at all.
+static enum fit fit_of(const char *name, const char *run) {
     const size_t length = strlen(run);
-    for (const char *s = name; s; s = strchr(s, '/') ? strchr(s, '/') + 1 : NULL)
-        if (strncmp(s, run, length) == 0) return s + length;
-    return NULL;
+    const char *const slash = strrchr(name, '/'), *const last = slash ? slash + 1 : name;
+    if (strncmp(name, run, length) == 0) return name[length] ? BEGINS_NAME : IS_NAME;
+    if (strncmp(last, run, length) == 0) return last[length] ? BEGINS_LAST_PART : IS_LAST_PART;
+    return N_FITS;
 }
 
 const char *xpl_run_beginning(xpl_client *c, const char *run) {
+    static const char *const says[N_FITS] = {"", "begin with", "have the last part",
+                                             "have a last part that begins with"};
     xpl_sessions *list = NULL;
     xpl_result r;
-    const char *found[2] = {NULL}, *name = NULL; // by the beginning, and by complete parts
-    size_t n[2] = {0};
-    bool is_whole = false; // then the missing part is a host, a plane or a program of it
+    const char *found[N_FITS + 1] = {NULL}, *name = NULL;
+    size_t n[N_FITS + 1] = {0}, best = 0;
     if (!*run || xpl_client_sessions(c, &list, &r) != 0) return NULL;
     for (size_t i = 0; i < xpl_sessions_count(list); i++) {
-        const char *const s = xpl_sessions_get(list, i)->name, *const rest = rest_behind(s, run);
-        is_whole |= strcmp(s, run) == 0;
-        for (int complete = 0; complete < 2 && rest; complete++)
-            if ((!complete || !*rest) && !n[complete]++) found[complete] = s;
+        const char *const s = xpl_sessions_get(list, i)->name;
+        const enum fit fit = fit_of(s, run);
+        if (!n[fit]++) found[fit] = s;
     }
-    if (n[0] > 1 && n[1] != 1 && !is_whole)
-        xpl_say("%zu sessions begin with %s, such as %s", n[0], run, found[0]);
-    else if (n[0] && !is_whole)
-        name = keep_name(found[n[0] > 1]);
+    while (best < N_FITS && !n[best])
+        best++;
+    // A session with this name only misses a host, a plane or a program.
+    if (best != IS_NAME && best != N_FITS) {
+        if (n[best] == 1)
+            name = keep_name(found[best]);
+        else
+            xpl_say("%zu sessions %s %s, such as %s", n[best], says[best], run, found[best]);
+    }
     xpl_sessions_free(list);
     return name;
 }

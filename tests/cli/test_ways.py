@@ -52,7 +52,7 @@ class Ways(Case):
         """A session by the only beginning of its name; several are listed."""
         for name in ("night_1", "night_2", "day"):
             self.put(name)
-        for name in ("y_1", "y_12"):
+        for name in ("y_1", "y_12", "daily"):
             shutil.copytree(FOUR, self.logdir / "gpu" / "plugins" / "profile" / name)
         self.daemon()
         for command in ("hosts", "tools", "findings", "summary"):
@@ -60,9 +60,10 @@ class Ways(Case):
             code, out, err = self.ask(command, "night")
             self.assertEqual((code, out), (1, ""))
             self.assertIn("2 sessions begin with night, such as night_", err)
-        # The name of a run below a directory; a complete name comes before longer ones.
+        # The name of a run below a directory, where no whole name begins so; a complete one comes before longer ones.
         self.assertEqual(self.ask("findings", "gpu/y_1"), self.ask("findings", "y_1"))
-        self.assertIn("2 sessions begin with y_, such as gpu/y_", self.ask("findings", "y_")[2])
+        self.assertEqual(self.ask("findings", "gpu/daily"), self.ask("findings", "dai"))
+        self.assertIn("2 sessions have a last part that begins with y_, such as gpu/y_", self.ask("findings", "y_")[2])
         # A host that is missing is not a session that is.
         self.assertNotIn("begin with", self.ask("findings", "night_1", "--host", "x")[2])
 
