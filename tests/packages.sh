@@ -119,7 +119,14 @@ try_wheel() {
         [ -e "$("$venv/bin/xplaned" --docs)" ] && env -i PATH=/none "$venv/bin/xplanectl" --version && "$venv/bin/xplaned-agent" --help >/dev/null &&
         [ -e "$("$venv/bin/python" -m xplaned_programs libxplaned-agent.so)" ] &&
         [ -d "$("$venv/bin/python" -m xplaned_programs proto)" ] &&
-        man -M "$venv/share/man" xplanectl >/dev/null
+        man -M "$venv/share/man" xplanectl >/dev/null || return
+    # A launcher starts its own version, not an older one of another Python, and says where there is none.
+    local old=$venv/lib/python3.0/site-packages alone=$work/wheel/alone/bin said
+    mkdir -p "$old/xplaned_programs/bin" "$old/xplaned-0.0.1.dist-info" "$alone" && cp "$venv/bin/xplaned" "$alone/" &&
+        printf '#!/bin/sh\nexit 9\n' >"$old/xplaned_programs/bin/xplaned" && chmod +x "$old/xplaned_programs/bin/xplaned" &&
+        env -i PATH=/none "$venv/bin/xplaned" --version || return
+    said=$(env -i PATH=/none "$alone/xplaned" --version 2>&1)
+    [ $? -eq 127 ] && [[ $said == "xplaned: xplaned $version is not "* ]] || fail "a launcher without programs: $said"
 }
 # Nothing is below its root but what every Linux has: the other libraries come from the wheel.
 try_wheel_aarch64() {

@@ -7,7 +7,6 @@ $XPL_WHEEL_PLATFORM is the platform that it was built for, if that is not this o
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import sysconfig
@@ -70,7 +69,9 @@ class Hook(BuildHookInterface):
         for program in (root / "bin").iterdir():
             launcher = out / "launchers" / program.name
             launcher.parent.mkdir(exist_ok=True)
-            shutil.copy(pathlib.Path(__file__).parent / "launch.sh", launcher)
+            text = (pathlib.Path(__file__).parent / "launch.sh").read_text()
+            launcher.write_text(text.replace("@VERSION@", self.metadata.version))
+            launcher.chmod(0o755)
             build_data["shared_scripts"][str(launcher)] = program.name
         for path, inside in client_files(out / "client").items():
             build_data["force_include"][str(path)] = str(inside)
