@@ -139,22 +139,23 @@ static bool any_has(const struct xpl_str_list *l, const char *const *words, size
 }
 
 // Profilers say only in words that events are missing: XLA's "Detected GPU events dropped on HOST",
-// ours of a trace of PyTorch whose file was cut.
+// the agent's "N GPU events dropped", ours of a trace of PyTorch whose file was cut.  Programs have
+// warnings about other dropped things.
 static bool is_truncated(const struct xpl_survey *s) {
-    static const char *const kWords[] = {"dropped", "the trace ends at byte"};
+    static const char *const kWords[] = {"GPU events dropped", "the trace ends at byte"};
     const struct xpl_diagnostics *const d = &s->stats->diagnostics;
     const size_t n = sizeof kWords / sizeof *kWords;
     return any_has(&d->errors, kWords, n) || any_has(&d->warnings, kWords, n);
 }
 
-// No device did anything.
+// No device did anything.  An error is the cause even if the profiler also dropped events.
 static void say_nothing(const struct xpl_survey *s, struct xpl_verdict *v) {
-    if (v->cannot_tell) {
-        append(v, "The profile has no events of a device: the profiler dropped events, or was "
-                  "stopped");
-    } else if (s->stats->diagnostics.errors.n) {
+    if (s->stats->diagnostics.errors.n) {
         v->cannot_tell = "profiler_error";
         append(v, "The profile has no events of a device, because the profiler failed");
+    } else if (v->cannot_tell) {
+        append(v, "The profile has no events of a device: the profiler dropped events, or was "
+                  "stopped");
     } else if (compile_ps(s) > 0) {
         v->cannot_tell = "compiling";
         append(v, "The host compiled while the profile was taken, and no device did anything");

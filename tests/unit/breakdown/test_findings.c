@@ -527,8 +527,12 @@ static void test_verdicts(void) {
     struct xpl_buf broken = mk_open();
     mk_text(&broken, 2, "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES");
     struct xpl_buf lost = mk_open(), healthy = slow_profile(NULL, NULL, 0);
+    struct xpl_buf both = mk_open(), partial = slow_profile(NULL, NULL, 0);
     mk_text(&lost, 3, kDropped);
     mk_text(&healthy, 3, kDropped);
+    mk_text(&both, 2, "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES");
+    mk_text(&both, 3, kDropped);
+    mk_text(&partial, 3, "The last batch is partial and was dropped"); // the program's
     const struct {
         struct xpl_buf space;
         const char *text, *cannot_tell;
@@ -553,6 +557,12 @@ static void test_verdicts(void) {
          "profiler_error"},
         {lost, "The profile has no events of a device: the profiler dropped events, or was stopped",
          "truncated"},
+        {both, "The profile has no events of a device, because the profiler failed",
+         "profiler_error"},
+        {partial,
+         "The device computes 99.0% of the time; nothing much to gain outside of the ops; a step "
+         "takes 10.0 ms",
+         NULL},
         {healthy,
          "The device computes 99.0% of the time; nothing much to gain outside of the ops; a step "
          "takes 10.0 ms; the profile lacks events, which may change this",
