@@ -22,7 +22,7 @@ static unsigned worker_variant(const void *options, size_t i, bool session_has_d
 
 const struct xpl_tool xpl_tool_op_stats = {
     .name = "op_stats",
-    .version = 1,
+    .version = 2,
     .needs = xpl_op_stats_needs,
     .facts = XPL_FACT_STEPS,
     .hosts = XPL_HOSTS_EACH_OR_ALL,
@@ -35,7 +35,7 @@ const struct xpl_tool xpl_tool_op_stats = {
 
 const struct xpl_tool xpl_tool_worker_op_stats = {
     .name = "worker_op_stats",
-    .version = 1,
+    .version = 2,
     .needs = xpl_op_stats_needs,
     .facts = XPL_FACT_STEPS,
     .hosts = XPL_HOSTS_EACH_OR_ALL,

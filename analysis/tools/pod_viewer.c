@@ -363,7 +363,7 @@ static const struct xpl_product *const kNeeds[] = {
 
 const struct xpl_tool xpl_tool_pod_viewer = {
     .name = "pod_viewer",
-    .version = 3,
+    .version = 4,
     .needs = kNeeds,
     .facts = XPL_FACT_STEPS,
     .hosts = XPL_HOSTS_ALL,

@@ -193,12 +193,28 @@ static bool warn_of_missing(const struct xpl_combine_input *in, const struct xpl
                                     in->n, all);
 }
 
+// Of several hosts one remains: its cores have the session's name of it, as those of several have.
+static bool name_cores(const struct xpl_combine_host *c, struct xpl_arena *arena,
+                       struct xpl_opstats *out) {
+    const size_t n = out->core_id_to_details.n;
+    struct xpl_core_details *const v = xpl_arena_array(arena, n, sizeof *v);
+    for (size_t i = 0; v && i < n; i++) {
+        v[i] = out->core_id_to_details.v[i]; // those are the host's, which others read
+        v[i].hostname = c->host->host;
+    }
+    out->core_id_to_details.v = v;
+    out->core_id_to_details.cap = n;
+    return v;
+}
+
 static xpl_status_t copy_only_host(const struct xpl_combine_input *in,
-                                   const struct xpl_combine_host *c, struct xpl_opstats *out,
-                                   struct xpl_error *err) {
+                                   const struct xpl_combine_host *c, struct xpl_arena *arena,
+                                   struct xpl_opstats *out, struct xpl_error *err) {
     const struct xpl_opstats *s = c->host->stats;
     if (!s) XPL_TRY(in->source->get(in->source->arg, c->at, &s, err));
     *out = *s;
+    if (in->n > 1 && !in->xprof_exact && !name_cores(c, arena, out))
+        XPL_RETURN_OOM(err, "combining hosts");
     return XPL_OK;
 }
 
@@ -212,7 +228,7 @@ xpl_status_t xpl_opstats_combine(const struct xpl_combine_input *in, struct xpl_
     struct xpl_merge m = {
         .h = &h, .result = arena, .scratch = &scratch, .out = out, .exact = in->xprof_exact};
     if (h.v.n == 1)
-        XPL_TRY(copy_only_host(in, &h.v.v[0], out, err));
+        XPL_TRY(copy_only_host(in, &h.v.v[0], arena, out, err));
     else
         XPL_TRY(combine_all(&m, in->source, err));
     if (!warn_of_missing(in, out, arena, &h) || !add_warnings(&m))

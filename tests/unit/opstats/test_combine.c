@@ -132,6 +132,9 @@ static void check_broken(void) {
     CHECK_EQ(s->step_db.step_sequence.n, 3);
     CHECK(warned(s, "Host host0 is left out, its profile cannot be read: cut off"));
     CHECK(warned(s, "Host host2"));
+    CHECK_STR(s->core_id_to_details.v[0].hostname, "host1"); // as those of several hosts
+    CHECK_STR(v[1]->core_id_to_details.v[0].hostname, "x");
+    CHECK_STR(combine(v, 3, true)->core_id_to_details.v[0].hostname, "x");
     struct xpl_host_opstats h = {.host = XPL_STR("a"), .problem = XPL_STR("cut off at 7")};
     struct xpl_opstats *out = NULL;
     struct xpl_error err = {0};

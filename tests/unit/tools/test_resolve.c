@@ -239,6 +239,30 @@ static void test_resolve(void) {
     CHECK_EQ(resolve("memory_profile", hosts, 1, false, &c, &out, &err), XPL_ABORTED);
 }
 
+// The times of the first core.
+static xpl_str_t times_in(const struct xpl_buf *out) {
+    const xpl_str_t all = {(const char *)out->p, out->n};
+    const size_t from = xpl_str_find(all, XPL_STR("\"stepBreakdownUs\":{"), 0);
+    CHECK(from != SIZE_MAX);
+    return (xpl_str_t){all.ptr + from, xpl_str_find(all, XPL_STR("}"), from) - from};
+}
+
+// With one host left, the times are those of a session with only that host.
+static void test_pod_of_one(void) {
+    XPL_AUTO(xpl_buf_fini)
+    struct xpl_buf good = read_data_file("logdir/cpu/plugins/profile/jax_matmul_nopy/vm.xplane.pb");
+    const struct xpl_resolve_host hosts[] = {
+        {.name = XPL_STR("a"), .path = "a.pb", .profile = {good.p, good.n}},
+        {.name = XPL_STR("b"), .path = "b.pb", .profile = {(const uint8_t *)"\x0a\xff", 2}}};
+    struct changing c = {.bad = SIZE_MAX};
+    struct xpl_error err;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf one = xpl_buf_of(LIMIT), both = xpl_buf_of(LIMIT);
+    CHECK_EQ(resolve("pod_viewer", hosts, 1, false, &c, &one, &err), XPL_OK);
+    CHECK_EQ(resolve("pod_viewer", hosts, 2, false, &c, &both, &err), XPL_OK);
+    CHECK(xpl_str_eq(times_in(&one), times_in(&both)));
+    CHECK(xpl_str_has((xpl_str_t){(const char *)both.p, both.n}, XPL_STR("\"hostName\":\"a\"")));
+}
+
 int main(void) {
     test_all_are_good();
     test_broken_are_left_out();
@@ -246,5 +270,6 @@ int main(void) {
     test_others();
     test_resolve();
     test_resolve_from();
+    test_pod_of_one();
     return 0;
 }
