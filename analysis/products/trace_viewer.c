@@ -14,7 +14,7 @@ static xpl_status_t make(const struct xpl_product_input *in, void **ret, struct 
 
 const struct xpl_product xpl_product_trace_viewer = {
     .name = "trace_viewer",
-    .version = 8,
+    .version = 9,
     .residency = XPL_RESIDENCY_NONE,
     .make = make,
     .size = xpl_answer_bytes_size,

@@ -336,7 +336,7 @@ static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
 
 const struct xpl_tool xpl_tool_events = {
     .name = "events",
-    .version = 3,
+    .version = 4,
     .needs = kNeeds,
     .facts = XPL_FACT_EVENTS,
     .options = kOptions,

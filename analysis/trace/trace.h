@@ -32,7 +32,7 @@ struct xpl_exec;
 struct xpl_trace;
 
 // Changes whenever the bytes or their meaning do: an index of another version is refused.
-#define XPL_TRACE_VERSION 9
+#define XPL_TRACE_VERSION 10
 
 // Receives an index piece by piece, in order.  write returns false when it failed.
 struct xpl_trace_sink {

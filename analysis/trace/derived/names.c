@@ -5,6 +5,7 @@
 #include "analysis/trace/derived/impl.h"
 #include "analysis/xplane/tf_op.h"
 #include "base/hash.h"
+#include "base/text/utf8.h"
 
 static xpl_str_t name_of(const struct xpl_dplane *p, uint32_t md) {
     const uint32_t n = p->plane->n_event_md;
@@ -87,7 +88,7 @@ enum { LONGEST_TEXT = 16 << 10 };
 static bool intern(struct xpl_dplane *p, xpl_str_t s, uint32_t *ret) {
     xpl_strid_t id;
     if (!p->texts) p->texts = xpl_intern_new(&p->temp, xpl_hash_seed());
-    if (!p->texts || !xpl_intern_put(p->texts, xpl_str_sub(s, 0, LONGEST_TEXT), &id)) return false;
+    if (!p->texts || !xpl_intern_put(p->texts, xpl_utf8_cut(s, LONGEST_TEXT), &id)) return false;
     *ret = id.v;
     return true;
 }

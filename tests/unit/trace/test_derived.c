@@ -305,6 +305,23 @@ static void test_long_path(void) {
     free(path);
 }
 
+// A text is cut, but no character of it.
+static void test_long_text(void) {
+    enum { LONGEST = 16384 };
+    static char text[LONGEST + 8];
+    XPL_AUTO(close_view) struct view v;
+    struct mk_plane p = mk_plane(1, "/device:GPU:0");
+    struct xpl_buf space = mk_open(), line = mk_line(7, "Stream");
+    memset(text, 'a', LONGEST - 1);
+    memcpy(text + LONGEST - 1, "éb", sizeof "éb");
+    put_kernel(&p, &line, 1000, text);
+    mk_line_end(&p, &line);
+    mk_plane_end(&p, &space);
+    open_view(&v, space);
+    text[LONGEST - 1] = 0;
+    CHECK(event_is(line_named(&v, 0, "XLA Ops - from #7"), 0, text, 1000, 1000));
+}
+
 // Many GPUs share one large tree of scopes.
 static void test_many_scopes(void) {
     enum { SCOPES = 100000, GPUS = 5000 };
@@ -339,6 +356,7 @@ int main(void) {
     test_limit();
     test_gpu_steps();
     test_long_path();
+    test_long_text();
     test_many_scopes();
     return 0;
 }
