@@ -45,9 +45,10 @@ static inline struct xpl_buf mk_open(void) {
     return b;
 }
 
+// The id of a name.  A long one that many events have is given by one pointer, and not read.
 static inline int mk_name(const char **names, int *n, const char *name) {
     for (int i = 0; i < *n; i++)
-        if (strcmp(names[i], name) == 0) return i + 1;
+        if (names[i] == name || strcmp(names[i], name) == 0) return i + 1;
     CHECK(*n < MK_MAX_NAMES);
     names[(*n)++] = name;
     return *n;
