@@ -160,7 +160,8 @@ static xpl_status_t add_event(struct piece *p, const struct xpl_event *ev, const
     if (e.is_numbered)
         e.allocator =
             (xpl_str_t){number, (size_t)snprintf(number, sizeof number, "%" PRId64, e.number)};
-    struct xpl_memory_allocator *const a = get_allocator(&p->c, e.allocator, xpl_intern_put_view);
+    struct xpl_memory_allocator *const a =
+        get_allocator(&p->c, e.allocator, e.is_numbered ? xpl_intern_put : xpl_intern_put_view);
     if (!a || (a->n_records == a->cap && !reserve(p->in, a, a->cap + a->cap / 2 + 16)))
         return fail_without_memory(&p->err);
     update_summary(a, &e);
