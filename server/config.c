@@ -527,16 +527,26 @@ static void print_help(FILE *out) {
     (void)fputs("  --docs\n        print where the documents are\n  --help\n  --version\n", out);
 }
 
-// The first page of the documents, below the prefix that this program runs from.
+// Without the last part of the path, and the slash before it.
+static size_t length_of_parent(const char *path, size_t length) {
+    while (length && path[--length] != '/') {
+    }
+    return length;
+}
+
+// The first page of the documents: XPL_DOCS, which may be relative to this program's directory.
 static bool print_docs(void) {
-    static const char docs[] = "/share/xplaned/docs/README.md";
+    const char *docs = XPL_DOCS;
     char path[PATH_MAX];
-    const ssize_t n = readlink("/proc/self/exe", path, sizeof path - sizeof docs);
-    size_t end = n > 0 ? (size_t)n : 0;
-    for (int up = 0; up < 2; up++) // bin/xplaned
-        while (end && path[--end] != '/') {
-        }
-    memcpy(path + end, docs, sizeof docs);
+    const ssize_t n = readlink("/proc/self/exe", path, sizeof path - sizeof XPL_DOCS);
+    size_t end = n > 0 ? length_of_parent(path, (size_t)n) : 0;
+    for (; strncmp(docs, "../", 3) == 0; docs += 3)
+        end = length_of_parent(path, end);
+    if (docs[0] == '/')
+        end = 0;
+    else
+        path[end++] = '/';
+    memcpy(path + end, docs, strlen(docs) + 1);
     const bool found = n > 0 && access(path, R_OK) == 0;
     if (found)
         (void)puts(path);
