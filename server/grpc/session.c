@@ -320,6 +320,14 @@ static bool remove_watch(struct xpl_svc_session *s, struct watch *w) {
     return was;
 }
 
+// A watch that was ended, for reading too slowly or without memory, gets no on_cancel.  w goes with
+// its call, unless the caller holds that.
+static void drop_if_finished(struct watch *w) {
+    struct xpl_rpc_call *const c = w->call;
+    xpl_assert_held(&w->svc->mu);
+    if (xpl_rpc_call_finished(c) && remove_watch(w->svc, w)) xpl_rpc_call_unref(c);
+}
+
 // ---- existing sessions, for a new watch ----
 
 static xpl_str_t cursor_of(const struct watch *w) {
@@ -364,18 +372,18 @@ static bool present_next(struct watch *w) {
         xpl_rpc_finish_status(w->call, XPL_RESOURCE_EXHAUSTED, "out of memory");
     }
     xpl_snapshot_unref(snap);
+    drop_if_finished(w);
     pthread_mutex_unlock(&s->mu);
     return one && !xpl_rpc_call_finished(w->call) && !xpl_rpc_call_cancelled(w->call);
 }
 
 static void present(struct watch *w);
 
-static bool take_drains(struct watch *w, bool becomes) {
-    pthread_mutex_lock(&w->svc->mu);
-    const bool was = w->drains;
-    w->drains = becomes;
-    pthread_mutex_unlock(&w->svc->mu);
-    return was;
+static void present_drained(struct watch *w) {
+    xpl_assert_held(&w->svc->mu);
+    if (!w->drains) return;
+    w->drains = false;
+    present(w);
 }
 
 // On the listings' thread.  Unread events take memory: a client gets the next page when it has read
@@ -385,38 +393,48 @@ static void present_page(void *arg) {
     bool more = true;
     for (int i = 0; more && i < WATCH_PAGE; i++)
         more = present_next(w);
-    if (more) {
-        (void)take_drains(w, true);
-        if (!xpl_rpc_call_queued(w->call) && take_drains(w, false)) present(w);
-    }
+    pthread_mutex_lock(&w->svc->mu);
+    w->drains = more;
+    if (!xpl_rpc_call_queued(w->call)) present_drained(w);
+    pthread_mutex_unlock(&w->svc->mu);
     xpl_rpc_call_unref(w->call);
 }
 
+// w may be gone afterwards, unless the caller holds its call.
 static void present(struct watch *w) {
+    xpl_assert_held(&w->svc->mu);
     xpl_rpc_call_ref(w->call);
     if (xpl_pool_submit(w->svc->listing, present_page, w)) return;
     xpl_rpc_finish_status(w->call, XPL_RESOURCE_EXHAUSTED,
                           "too many listings at once; try again soon");
-    xpl_rpc_call_unref(w->call);
+    struct xpl_rpc_call *const c = w->call;
+    drop_if_finished(w);
+    xpl_rpc_call_unref(c);
 }
 
 static void watch_drained(struct xpl_rpc_call *c, void *service) {
+    struct xpl_svc_session *const s = service;
     struct watch *const w = xpl_rpc_call_get_user(c);
-    (void)service;
-    if (w && take_drains(w, false)) present(w);
+    if (!w) return;
+    pthread_mutex_lock(&s->mu);
+    present_drained(w);
+    pthread_mutex_unlock(&s->mu);
 }
 
-// LOGDIR has been listed.  True: its sessions are to be sent.
-static bool begin_events(struct watch *w) {
+// LOGDIR has been listed.  w may be gone afterwards, as with present.
+static void begin_events(struct watch *w) {
     w->waits = false;
     w->presents = !w->only_changes;
-    if (w->only_changes) send_event(w, XPLANED__V1__SESSION_EVENT__KIND__KIND_SYNCED, NULL);
-    return w->presents;
+    if (w->presents) {
+        present(w);
+    } else {
+        send_event(w, XPLANED__V1__SESSION_EVENT__KIND__KIND_SYNCED, NULL);
+        drop_if_finished(w);
+    }
 }
 
 // Lists w: changes are sent from now on.
 static bool add_watch(struct xpl_svc_session *s, struct watch *w) {
-    bool presents = false;
     pthread_mutex_lock(&s->mu);
     const bool room = !s->stopping && s->n_watches < MAX_WATCHERS;
     if (room) {
@@ -428,10 +446,9 @@ static bool add_watch(struct xpl_svc_session *s, struct watch *w) {
         s->n_watches++;
         w->listed = true;
         xpl_rpc_call_ref(w->call);
-        presents = !w->waits && begin_events(w);
+        if (!w->waits) begin_events(w);
     }
     pthread_mutex_unlock(&s->mu);
-    if (presents) present(w);
     return room;
 }
 
@@ -477,10 +494,8 @@ static void send_to_watches(struct xpl_svc_session *s, Xplaned__V1__SessionEvent
     pthread_mutex_lock(&s->mu);
     for (struct watch *w = s->watches, *next; w; w = next) {
         next = w->next;
-        struct xpl_rpc_call *const c = w->call;
         if (gets_change(w, one)) send_session(w, kind, one);
-        // One that was ended for reading too slowly gets no on_cancel.  w goes with its call.
-        if (xpl_rpc_call_finished(c) && remove_watch(s, w)) xpl_rpc_call_unref(c);
+        drop_if_finished(w);
     }
     pthread_mutex_unlock(&s->mu);
 }
@@ -488,8 +503,10 @@ static void send_to_watches(struct xpl_svc_session *s, Xplaned__V1__SessionEvent
 // LOGDIR was listed for the first time: its sessions are sent like those that a watch finds.
 static void end_waits(struct xpl_svc_session *s) {
     pthread_mutex_lock(&s->mu);
-    for (struct watch *w = s->watches; w; w = w->next)
-        if (w->waits && !xpl_rpc_call_finished(w->call) && begin_events(w)) present(w);
+    for (struct watch *w = s->watches, *next; w; w = next) {
+        next = w->next;
+        if (w->waits && !xpl_rpc_call_finished(w->call)) begin_events(w);
+    }
     pthread_mutex_unlock(&s->mu);
 }
 
