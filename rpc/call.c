@@ -320,13 +320,12 @@ const struct xpl_rpc_identity *xpl_rpc_call_get_identity(const struct xpl_rpc_ca
 void xpl_rpc_call_get_peer(const struct xpl_rpc_call *c, char ret[XPL_RPC_PEER_SIZE]) {
     // gRPC knows a socket that it did not accept itself by its number.  The call's stream keeps its
     // connection, and that the socket, open, so that no other can have the number.  The system
-    // forgets the peer of a connection that was reset.
+    // forgets the peer of a connection that was reset: then it is unknown if no guard has it.
     char *const peer = grpc_call_get_peer(c->call);
     int fd;
     (void)snprintf(ret, XPL_RPC_PEER_SIZE, "%s", peer ? peer : "");
-    if (peer && sscanf(peer, "fd:%d", &fd) == 1 &&
-        (xpl_rpc_guarded_get_peer(fd, ret) || xpl_rpc_peer_of(fd, ret)) && !ret[0])
-        (void)snprintf(ret, XPL_RPC_PEER_SIZE, "unix:");
+    if (peer && sscanf(peer, "fd:%d", &fd) == 1 && !xpl_rpc_guarded_get_peer(fd, ret))
+        (void)xpl_rpc_peer_of(fd, ret);
     gpr_free(peer);
 }
 bool xpl_rpc_call_cancelled(const struct xpl_rpc_call *c) {

@@ -184,10 +184,11 @@ xpl_status_t xpl_rpc_server_start(struct xpl_rpc_server *s, struct xpl_error *er
     return XPL_OK;
 }
 
-xpl_status_t xpl_rpc_server_adopt(struct xpl_rpc_server *s, int fd, struct xpl_error *err) {
+xpl_status_t xpl_rpc_server_adopt(struct xpl_rpc_server *s, int fd, const struct sockaddr *from,
+                                  struct xpl_error *err) {
     grpc_server_credentials *const creds = grpc_insecure_server_credentials_create();
     pthread_mutex_lock(&s->mu); // against shutdown
-    const bool ok = s->started && !atomic_load(&s->stopping) && xpl_rpc_guarded_add(fd);
+    const bool ok = s->started && !atomic_load(&s->stopping) && xpl_rpc_guarded_add(fd, from);
     if (ok) grpc_server_add_channel_from_fd(s->server, fd, creds);
     pthread_mutex_unlock(&s->mu);
     grpc_server_credentials_release(creds);

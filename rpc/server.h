@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 #include "base/status.h"
 #include "base/str.h"
@@ -50,9 +51,10 @@ xpl_status_t xpl_rpc_server_listen(struct xpl_rpc_server *s, const char *address
 // Calls are served from here on.
 xpl_status_t xpl_rpc_server_start(struct xpl_rpc_server *s, struct xpl_error *err);
 
-// Serves a connected socket, in the clear, after start.  Owns fd: closes it on failure or when the
-// server is shutting down.  Any thread.
-xpl_status_t xpl_rpc_server_adopt(struct xpl_rpc_server *s, int fd, struct xpl_error *err);
+// Serves a socket that was accepted from that address, in the clear, after start.  Owns fd: closes
+// it on failure or when the server is shutting down.  Any thread.
+xpl_status_t xpl_rpc_server_adopt(struct xpl_rpc_server *s, int fd, const struct sockaddr *from,
+                                  struct xpl_error *err);
 
 // TLS for sockets that are adopted by the second function; once, before start.  As adopt, else.
 xpl_status_t xpl_rpc_server_serve_tls(struct xpl_rpc_server *s, struct xpl_rpc_tls *tls,

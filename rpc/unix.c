@@ -130,14 +130,14 @@ static bool is_welcome(const struct xpl_rpc_unix *u, int fd) {
     return peer.uid == 0 || peer.uid == geteuid() || in_group(fd, &peer, u->group);
 }
 
-static void hand_over(struct xpl_rpc_unix *u, int fd, struct xpl_rpc_server *s,
-                      struct xpl_rpc_connections *c) {
+static void hand_over(struct xpl_rpc_unix *u, int fd, const struct sockaddr *from,
+                      struct xpl_rpc_server *s, struct xpl_rpc_connections *c) {
     const struct xpl_peer peer = {.local = true};
     if (!is_welcome(u, fd) || (c && !xpl_rpc_connections_admit(c, &peer))) {
         close(fd);
     } else {
         if (c) xpl_rpc_connections_add(c, fd, &peer);
-        (void)xpl_rpc_server_adopt(s, fd, NULL); // closes it when the server is stopping
+        (void)xpl_rpc_server_adopt(s, fd, from, NULL); // closes it when the server is stopping
     }
 }
 
@@ -155,7 +155,7 @@ bool xpl_rpc_unix_accept(struct xpl_rpc_unix *u, struct xpl_rpc_server *s,
             case XPL_ACCEPT_CLOSED:
                 if (c) xpl_rpc_connections_note_exhausted(c);
                 break;
-            case XPL_ACCEPTED: hand_over(u, fd, s, c); break;
+            case XPL_ACCEPTED: hand_over(u, fd, (const struct sockaddr *)&from, s, c); break;
         }
     }
     return true;

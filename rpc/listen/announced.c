@@ -130,7 +130,7 @@ bool xpl_rpc_peer_text(const struct sockaddr *from, char peer[XPL_RPC_PEER_SIZE]
     const bool mapped = is_v6 && IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr);
     const unsigned port = ntohs(is_v6 ? v6->sin6_port : v4->sin_port);
     char text[INET6_ADDRSTRLEN];
-    peer[0] = '\0';
+    (void)snprintf(peer, XPL_RPC_PEER_SIZE, "%s", from->sa_family == AF_UNIX ? "unix:" : "");
     if (from->sa_family == AF_UNIX) return true;
     if (from->sa_family != AF_INET && !is_v6) return false;
     const void *const address = mapped  ? &v6->sin6_addr.s6_addr[12]

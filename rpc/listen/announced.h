@@ -25,10 +25,10 @@
 #define XPL_RPC_ANNOUNCED_UNKNOWN UINT64_MAX
 
 enum { XPL_RPC_PEER_SIZE = INET6_ADDRSTRLEN + 32 };
-// Formats an address like gRPC, an IPv4 one that is mapped to IPv6 as IPv4; "" for a Unix socket.
-// False for other families.
+// Formats an address like gRPC, an IPv4 one that is mapped to IPv6 as IPv4; "unix:" for a Unix
+// socket.  False, and "", for other families.
 bool xpl_rpc_peer_text(const struct sockaddr *from, char peer[XPL_RPC_PEER_SIZE]);
-// The same of the socket's peer; false also if it has none.
+// The same of the socket's peer; false also if it has none, or the client has reset it.
 bool xpl_rpc_peer_of(int fd, char peer[XPL_RPC_PEER_SIZE]);
 
 struct xpl_rpc_announced { // one connection; zeroed at first; its members are announced.c's

@@ -60,13 +60,13 @@ void xpl_rpc_guarded_note_sent(struct xpl_rpc_guard *g, const uint8_t *p, size_t
     xpl_rpc_guard_sent(g, p, n, &shared);
 }
 
-bool xpl_rpc_guarded_add(int fd) {
+bool xpl_rpc_guarded_add(int fd, const struct sockaddr *from) {
     if (!max_request) return true;
     if (fd < 0 || fd >= MAX_FD) return false;
     struct xpl_rpc_guard *const g = xpl_rpc_guarded_new();
     if (!g) return false;
     g->fd = fd;
-    (void)xpl_rpc_peer_of(fd, g->peer);
+    (void)xpl_rpc_peer_text(from, g->peer);
     xpl_rpc_guarded_free(atomic_exchange(&by_fd[fd], g));
     return true;
 }

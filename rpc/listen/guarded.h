@@ -23,12 +23,12 @@ bool xpl_rpc_guarded_enabled(void);
 
 // ---- plain connections, by their descriptors ----
 
-// A socket that gRPC is about to get.  False when it cannot be guarded (OOM, or its number is
-// beyond the table): it must be closed.  True without guards.
-bool xpl_rpc_guarded_add(int fd);
+// A socket that gRPC is about to get, accepted from that address.  False when it cannot be guarded
+// (OOM, or its number is beyond the table): it must be closed.  True without guards.
+bool xpl_rpc_guarded_add(int fd, const struct sockaddr *from);
 // Whether it is one of them.
 bool xpl_rpc_guarded_has(int fd);
-// Its peer, as xpl_rpc_peer_of; also after the client has reset it.  False if it is not guarded.
+// Its peer, as xpl_rpc_peer_text; also after the client has reset it.  False if it is not guarded.
 // Any thread, while the descriptor is open.
 bool xpl_rpc_guarded_get_peer(int fd, char peer[XPL_RPC_PEER_SIZE]);
 // `n` bytes were received into m.  Returns n; or -1 with ECONNRESET when the connection must end.

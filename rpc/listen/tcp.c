@@ -108,10 +108,10 @@ size_t xpl_rpc_tcp_get_fds(const struct xpl_rpc_tcp *t, const int **ret) {
     return t->n;
 }
 
-static void hand_over(int fd, const struct sockaddr_storage *from, struct xpl_rpc_server *s,
-                      bool tls, struct xpl_rpc_connections *c) {
+static void hand_over(int fd, const struct sockaddr *from, struct xpl_rpc_server *s, bool tls,
+                      struct xpl_rpc_connections *c) {
     const int one = 1;
-    const struct xpl_peer peer = xpl_peer_of((const struct sockaddr *)from);
+    const struct xpl_peer peer = xpl_peer_of(from);
     if (!xpl_rpc_connections_admit(c, &peer)) {
         (void)close(fd);
         return;
@@ -126,7 +126,7 @@ static void hand_over(int fd, const struct sockaddr_storage *from, struct xpl_rp
     if (tls)
         (void)xpl_rpc_server_adopt_tls(s, fd, NULL);
     else
-        (void)xpl_rpc_server_adopt(s, fd, NULL);
+        (void)xpl_rpc_server_adopt(s, fd, from, NULL);
 }
 
 bool xpl_rpc_tcp_accept(struct xpl_rpc_tcp *t, int listener, struct xpl_rpc_server *s, bool tls,
@@ -139,7 +139,7 @@ bool xpl_rpc_tcp_accept(struct xpl_rpc_tcp *t, int listener, struct xpl_rpc_serv
             case XPL_ACCEPT_NONE: return true;
             case XPL_ACCEPT_STUCK: return false;
             case XPL_ACCEPT_CLOSED: xpl_rpc_connections_note_exhausted(c); break;
-            case XPL_ACCEPTED: hand_over(fd, &from, s, tls, c); break;
+            case XPL_ACCEPTED: hand_over(fd, (const struct sockaddr *)&from, s, tls, c); break;
         }
     }
     return true;

@@ -498,7 +498,8 @@ static void test_unix(void) {
     int pair[2];
     CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
     err = (struct xpl_error){0};
-    CHECK_STATUS(xpl_rpc_server_adopt(f->server, pair[0], &err), XPL_UNAVAILABLE, &err);
+    const struct sockaddr from = {.sa_family = AF_UNIX};
+    CHECK_STATUS(xpl_rpc_server_adopt(f->server, pair[0], &from, &err), XPL_UNAVAILABLE, &err);
     CHECK_EQ(read(pair[1], rest, 1), 0);
     close(pair[1]);
     atomic_store(&a.stop, true);

@@ -13,6 +13,8 @@
 #include "rpc/listen/guarded.h"
 #include "tests/check.h"
 
+static const struct sockaddr UNIX = {.sa_family = AF_UNIX};
+
 static struct xpl_peer peer(uint8_t n, bool local) {
     return (struct xpl_peer){.key = {n}, .local = local};
 }
@@ -122,7 +124,7 @@ static void test_unused(void) {
     for (size_t i = 0; i < 4; i++) {
         CHECK(xpl_rpc_connections_admit(c, &here));
         CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pairs[i]), 0);
-        CHECK(xpl_rpc_guarded_add(pairs[i][0]));
+        CHECK(xpl_rpc_guarded_add(pairs[i][0], &UNIX));
         xpl_rpc_connections_add(c, pairs[i][0], &here);
         if (i < 3) receive(pairs[i][0], CALL, sizeof CALL - 1);
     }
@@ -149,7 +151,7 @@ static int add_unused(struct xpl_rpc_connections *c, const struct xpl_peer *p, i
     int pair[2];
     CHECK(xpl_rpc_connections_admit(c, p));
     CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
-    CHECK(xpl_rpc_guarded_add(pair[0]));
+    CHECK(xpl_rpc_guarded_add(pair[0], &UNIX));
     xpl_rpc_connections_add(c, pair[0], p);
     *ret_fd = pair[0];
     return pair[1];
@@ -192,10 +194,11 @@ static void test_peer_of_reset(void) {
     const int fd = accept(server, (struct sockaddr *)&to, &size);
     (void)snprintf(expected, sizeof expected, "ipv4:127.0.0.1:%u", (unsigned)ntohs(to.sin_port));
     xpl_rpc_guarded_enable(1 << 20);
-    CHECK(!xpl_rpc_guarded_get_peer(fd, peer) && xpl_rpc_guarded_add(fd));
     CHECK_EQ(send(fd, "x", 1, 0), 1);
     close(client); // with a byte that it has not read, which resets the connection
-    CHECK(!xpl_rpc_peer_of(fd, peer));
+    CHECK(!xpl_rpc_peer_of(fd, peer) && !peer[0]);
+    CHECK(!xpl_rpc_guarded_get_peer(fd, peer));
+    CHECK(xpl_rpc_guarded_add(fd, (const struct sockaddr *)&to));
     CHECK(xpl_rpc_guarded_get_peer(fd, peer));
     CHECK_STR(peer, expected);
     xpl_rpc_guarded_close(fd);
@@ -216,6 +219,8 @@ static void test_texts_of_peers(void) {
     check_text("2001:db8::1", "ipv6:%5B2001:db8::1%5D:7");
     check_text("::ffff:192.0.2.7", "ipv4:192.0.2.7:7");
     CHECK(!xpl_rpc_peer_text(&other, peer) && !peer[0]);
+    CHECK(xpl_rpc_peer_text(&UNIX, peer));
+    CHECK_STR(peer, "unix:");
 }
 
 int main(void) {
