@@ -80,10 +80,11 @@ static bool scan_hosts(struct xpl_http_request *r, scan_fn *scan_host) {
     struct scan *const s = r->data;
     for (size_t i = 0; s->session && !s->enough && i < s->session->n_hosts; i++) {
         struct xpl_error err = {0};
-        xpl_status_t st = scan_host(r, &s->session->hosts[i], &err);
-        if (st == XPL_OK && is_over(r))
-            st = xpl_error_set(&err, XPL_DEADLINE_EXCEEDED, __FILE__, __LINE__, UINT64_MAX, "%s",
-                               XPL_ENGINE_LATE);
+        // After the last host the answer is complete, however late.
+        const xpl_status_t st = i && is_over(r)
+                                    ? xpl_error_set(&err, XPL_DEADLINE_EXCEEDED, __FILE__, __LINE__,
+                                                    UINT64_MAX, "%s", XPL_ENGINE_LATE)
+                                    : scan_host(r, &s->session->hosts[i], &err);
         if (st == XPL_OK) continue;
         s->err = err;
         return false;
