@@ -434,10 +434,13 @@ static void on_done(void *arg, const struct xpl_capture_result *r) {
     if (!deleted && xpl_history_set_schedule(all->history, &row, &err) != XPL_OK)
         xpl_log(XPL_LOG_WARN, "capture", "schedule %" PRIu64 ": %s", row.id, err.msg);
     pthread_mutex_lock(&all->mu);
-    // The recording is stored; then the servers are stopped.
+    // The recording is stored; then the servers are stopped.  Where it has only begun, the next
+    // turn stores it.
     const struct xpl_capture_listener l = {
         .client = {.cause = "schedule"}, .done = handed_over, .arg = s};
-    const bool stops = s->hand_over && s->state < SCHEDULE_DELETED;
+    const bool begun = s->recording && r->plan->call == XPL_CAPTURE_CONTINUOUS;
+    const bool stops = s->hand_over && !begun && s->state < SCHEDULE_DELETED;
+    if (s->hand_over && begun) s->try_ms = 0;
     if (stops) s->try_ms = xpl_unix_ms() + BUSY_RETRY_MS; // should it not work
     if (!stops || !stop_recording(all, s, &l)) end_turn(all, s);
     pthread_mutex_unlock(&all->mu);
