@@ -326,8 +326,13 @@ static inline bool args_have(const struct args *a, enum text t) {
     return a->has >> t & 1;
 }
 
+// Whether a part of the trace cannot be read.
+static inline bool is_damaged(const struct losses *l) {
+    return l->damaged || l->cut || l->broken;
+}
+
 static inline bool has_losses(const struct losses *l) {
-    return l->damaged || l->cut || l->broken || l->behind_at;
+    return is_damaged(l) || l->behind_at;
 }
 
 // ---- read.c, event.c ----

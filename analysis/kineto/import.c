@@ -33,7 +33,7 @@ static xpl_status_t import(struct trace *t, struct xpl_buf *out) {
     if (!xpl_kineto_init(t)) return xpl_kineto_failure(t);
     XPL_TRY(xpl_kineto_read(t));
     if (t->scratch.failed) XPL_RETURN_OOM(t->err, "PyTorch trace"); // some text is not whole
-    if ((t->lost.damaged || t->lost.cut || t->lost.broken) && !t->n_events)
+    if (is_damaged(&t->lost) && !t->n_events)
         XPL_RETURN_ERROR_AT(t->err, XPL_DATA_LOSS,
                             t->lost.damaged ? t->lost.first_damaged_at : t->lost.cut_at,
                             "the trace is damaged before its first event");

@@ -389,7 +389,7 @@ xpl_status_t xpl_kineto_read(struct trace *t) {
         t->lost.broken = true;
         t->lost.cut = false; // that is why
     }
-    if (at == XPL_JSON_AT_OBJECT && !t->has_events && !has_losses(&t->lost))
+    if (at == XPL_JSON_AT_OBJECT && !t->has_events && !is_damaged(&t->lost))
         XPL_RETURN_ERROR_AT(t->err, XPL_DATA_LOSS, 0,
                             "the file is not a trace: it has no list of traceEvents");
     return XPL_OK;

@@ -413,6 +413,11 @@ static void test_refusals(void) {
     CHECK_EQ(import(cases[1].text, &i, &err), XPL_DATA_LOSS);
     CHECK_STR(err.msg, xpl_kineto_refusal((xpl_bytes_t){(const uint8_t *)"\xff\xfe", 2}));
     close(&i);
+    err = (struct xpl_error){0};
+    CHECK_EQ(import(XPL_STR("{\"schemaVersion\": 1}\n{\"schemaVersion\": 1}"), &i, &err),
+             XPL_DATA_LOSS);
+    CHECK(strstr(err.msg, "it has no list of traceEvents"));
+    close(&i);
 }
 
 static void test_damage(void) {
