@@ -356,10 +356,22 @@ static xpl_status_t read_top(struct trace *t) {
     }
 }
 
+// Zeros behind the trace are padding, as those behind gzip are.
+static void skip_padding(struct xpl_json_reader *r) {
+    do {
+        xpl_json_reader_hold(r);
+        while (r->p < r->end && (!*r->p || is_blank(*r->p)))
+            r->p++;
+        xpl_json_reader_release(r);
+    } while (r->p == r->end && !r->ended);
+}
+
 // A second trace behind the first one would have other times and threads.
 static void note_behind(struct trace *t) {
     struct xpl_json_reader *const r = t->r;
-    if (r->depth || r->fault || xpl_json_reader_next(r) == XPL_JSON_AT_END) return;
+    if (r->depth || r->fault) return;
+    skip_padding(r);
+    if (xpl_json_reader_next(r) == XPL_JSON_AT_END) return;
     t->lost.behind_at = xpl_json_reader_offset(r);
 }
 

@@ -391,6 +391,16 @@ static void test_damage_of_lines(void) {
     expect_loss(whole, sizeof whole - 1, "goes on behind the trace");
 }
 
+static void test_padding(void) {
+    static const char zeros[] = "[{\"ph\":\"X\",\"name\":\"a\",\"ts\":1}]\n\0\0\0\n\0\0[]";
+    struct xpl_error err = {0};
+    struct imported i;
+    CHECK_OK(import((xpl_str_t){zeros, sizeof zeros - 3}, &i, &err), &err);
+    CHECK(!i.partial);
+    close(&i);
+    expect_loss(zeros, sizeof zeros - 1, "goes on behind the trace");
+}
+
 static void test_refusals(void) {
     static const struct {
         xpl_str_t text;
@@ -995,6 +1005,7 @@ int main(void) {
     test_prefixes();
     test_damage();
     test_damage_of_lines();
+    test_padding();
     test_refusals();
     test_damage_in_front();
     test_endless();
