@@ -164,7 +164,7 @@ static void note(struct args *a, uint32_t key, xpl_str_t v) {
         case TEXT_GROUP_SIZE: a->group_size = n; break;
         case TEXT_DTYPE: a->dtype = v; break;
         case TEXT_TASK_TYPE: a->task_type = v; break;
-        case TEXT_CONNECTION_ID: a->correlation = (uint64_t)n; break;
+        case TEXT_CONNECTION_ID: a->connection = (uint64_t)n; break;
         default: return;
     }
     a->has |= UINT64_C(1) << key;
@@ -172,8 +172,7 @@ static void note(struct args *a, uint32_t key, xpl_str_t v) {
 
 // Under the name that tools know, in which 0 links nothing.
 static enum text name_of_key(const struct args *a, uint32_t key) {
-    const bool links = key == TEXT_CORRELATION || key == TEXT_CONNECTION_ID;
-    return links && a->correlation ? TEXT_CORRELATION_ID : (enum text)key;
+    return key == TEXT_CORRELATION && a->correlation ? TEXT_CORRELATION_ID : (enum text)key;
 }
 
 // Reads the value of `key` and appends it as a stat.
@@ -487,13 +486,26 @@ static void note_kind(struct trace *t, enum category c, const struct raw *raw) {
     t->has_cuda |= xpl_str_starts(raw->name, XPL_STR("cu"));
 }
 
+// Events of torch_npu have these args and no category.
+static bool is_npu(const struct raw *raw) {
+    return raw->ph != 'C' && !raw->cat.len &&
+           (args_have(&raw->args, TEXT_CONNECTION_ID) || args_have(&raw->args, TEXT_TASK_TYPE));
+}
+
 // By `cat`, or by the args of events that have none.
 static enum category category_of(const struct raw *raw, enum category cat) {
-    const bool is_npu = !raw->cat.len && (args_have(&raw->args, TEXT_CONNECTION_ID) ||
-                                          args_have(&raw->args, TEXT_TASK_TYPE));
     return raw->ph == 'C' ? CAT_COUNTER
-           : is_npu       ? xpl_kineto_npu_category(raw->args.task_type, raw->name)
+           : is_npu(raw)  ? xpl_kineto_npu_category(raw->args.task_type, raw->name)
                           : xpl_kineto_category_of(cat, raw->cat.len != 0, raw->name);
+}
+
+// The connection of an event of torch_npu is its correlation.  Only after all members of the event
+// its category is known.
+static bool correlate(struct trace *t, struct raw *raw, enum row_kind kind) {
+    if (!is_npu(raw) || !raw->args.connection || raw->args.correlation) return true;
+    raw->args.correlation = raw->args.connection;
+    use_text(t, TEXT_CORRELATION_ID, kind);
+    return xpl_kineto_put_int(t, TEXT_CORRELATION_ID, (int64_t)raw->args.correlation);
 }
 
 static bool store(struct trace *t, struct raw *raw) {
@@ -505,7 +517,7 @@ static bool store(struct trace *t, struct raw *raw) {
     xpl_strid_t name;
     uint32_t row;
     note_kind(t, c, raw);
-    if (!put_own_stats(t, raw, c, cat)) return false;
+    if (!correlate(t, raw, kind) || !put_own_stats(t, raw, c, cat)) return false;
     if (!raw->name_plain) {
         t->scratch.n = 0;
         xpl_json_reader_unescape(raw->name, &t->scratch);

@@ -311,7 +311,7 @@ struct trace {
 
 // What of an event's args is more than a stat.
 struct args {
-    uint64_t correlation, external, address;
+    uint64_t correlation, connection, external, address;
     int64_t stream, device, bytes, mem_bytes, allocated, reserved, device_type, device_id;
     int64_t registers, shared, graph_id, in_nelems, out_nelems, group_size;
     double occupancy;

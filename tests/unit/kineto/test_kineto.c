@@ -734,6 +734,8 @@ static void test_npu(void) {
         "{'ph':'X','name':'AscendCL@aclnnAdd','pid':71,'tid':5,'ts':'101','dur':2,"
         "'args':{'connection_id':3}},"
         "{'ph':'X','name':'other','pid':71,'tid':5,'ts':'108','args':{'connection_id':4}},"
+        "{'ph':'X','name':'send','pid':71,'tid':5,'ts':'109','args':{'connection_id':7},"
+        "'cat':'net'},"
         "{'ph':'X','name':'Add','pid':7040,'tid':2,'ts':'110.250','dur':4,"
         "'args':{'Task Type':'AI_VECTOR_CORE','Stream Id':2,'connection_id':3}},"
         "{'ph':'X','name':'EVENT_WAIT','pid':7040,'tid':2,'ts':'115','dur':4,"
@@ -747,6 +749,8 @@ static void test_npu(void) {
     CHECK(find(&i, "/host:CPU", "AscendCL@aclnnAdd", 0, &e, &line));
     CHECK_EQ(int_stat(&e, XPL_STAT_CORRELATION_ID), 3);
     CHECK(find(&i, "/host:CPU", "other", 0, &e, &line));
+    CHECK(find(&i, "/host:CPU", "send", 0, &e, &line));
+    CHECK_EQ(int_stat(&e, XPL_STAT_CORRELATION_ID), -1); // of another program
     CHECK(find(&i, "Annotations and waits of GPU 0", "EVENT_WAIT", 0, &e, &line));
     close(&i);
 }
