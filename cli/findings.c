@@ -116,10 +116,11 @@ json_t *xpl_summary_findings(const struct xpl_args *a, const char *run) {
     return all;
 }
 
-// Whether the answer itself says that the profile cannot tell, and why.
-static bool has_reason(const struct xpl_run_answer *answer) {
+// Whether the answer itself reports the loss.
+static bool is_truncated(const struct xpl_run_answer *answer) {
     json_auto_t *all = xpl_document_read(answer->p, answer->n);
-    return json_is_string(json_object_get(json_object_get(all, "verdict"), "cannot_tell"));
+    const json_t *const verdict = json_object_get(all, "verdict");
+    return xpl_str_eq(xpl_document_text(verdict, "cannot_tell"), XPL_STR("truncated"));
 }
 
 int xpl_cmd_findings(const struct xpl_args *a) {
@@ -129,7 +130,7 @@ int xpl_cmd_findings(const struct xpl_args *a) {
         const bool shown = a->csv    ? xpl_csv_show_text(a, answer.p, answer.n, NULL) == XPL_EXIT_OK
                            : a->json ? xpl_write_line(a, answer.p, answer.n)
                                      : print_answer(a, answer.p, answer.n);
-        if (status == XPL_EXIT_PARTLY && has_reason(&answer)) status = XPL_EXIT_OK;
+        if (status == XPL_EXIT_PARTLY && is_truncated(&answer)) status = XPL_EXIT_OK;
         if (!shown) status = XPL_EXIT_FAILED;
     }
     xpl_run_answer_fini(&answer);

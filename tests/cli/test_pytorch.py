@@ -81,6 +81,15 @@ class Documented(Case):
         status, _, err = self.ask("summary", cut)  # which makes several answers
         self.assertEqual((status, err.count("the trace ends at byte")), (3, 1))
 
+    def test_damaged_event(self):
+        trace = self.place / "damaged.pt.trace.json"
+        event = '{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1, "dur": 1}'
+        trace.write_text('{"schemaVersion": 1, "traceEvents": [\n%s,\n{"ph": ?},\n%s]}' % (event, event))
+        status, out, err = self.ask("findings", trace, "--json")
+        self.assertEqual(json.loads(out)["verdict"]["cannot_tell"], "no_steps")
+        self.assertIn("left out: 1", err)
+        self.assertEqual(status, 3)
+
     def test_daemon(self):
         run = self.logdir / "run1"
         run.mkdir()
