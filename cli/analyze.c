@@ -104,8 +104,9 @@ static xpl_status_t open_file(const struct analysis *a, const char *path, struct
 }
 
 static void warn(void *arg, xpl_str_t host, xpl_str_t text) {
-    ((struct analysis *)arg)->warned = true;
-    xpl_warn_of_host(host, text);
+    struct analysis *const a = arg;
+    a->warned = true;
+    xpl_warn_of_host(a->paths[0], host, text);
 }
 
 // Opens a host and adds it to those that answer, when it was named.
@@ -132,8 +133,8 @@ static xpl_status_t add_host(struct analysis *a, const struct xpl_input *in,
     }
     a->partial |= f->profile.partial;
     if (f->profile.partial)
-        xpl_warn_of_view(in->name, in->path, xpl_source_bytes(f->source), f->profile.bytes,
-                         a->exec);
+        xpl_warn_of_view(a->paths[0], in->name, in->path, xpl_source_bytes(f->source),
+                         f->profile.bytes, a->exec);
     a->hosts[a->n++] = (struct xpl_resolve_host){.name = in->name,
                                                  .path = in->path,
                                                  .profile = f->profile.bytes,

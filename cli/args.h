@@ -134,13 +134,13 @@ int xpl_both_answered(int first, int second);
 // Whether a status comes with an answer, be it of what a damaged file still has.
 bool xpl_is_answered(int status);
 
-// Says on stderr what the answer does without because of a host.
-void xpl_warn_of_host(xpl_str_t host, xpl_str_t text);
+// Says on stderr what the answer does without because of a host, once for each path of a run.
+void xpl_warn_of_host(const char *run, xpl_str_t host, xpl_str_t text);
 // Says on stderr what a file lost of which an XSpace was made (struct xpl_profile, partial): where
 // and why, as a daemon does.
 struct xpl_exec;
-void xpl_warn_of_view(xpl_str_t host, const char *path, xpl_bytes_t file, xpl_bytes_t xspace,
-                      struct xpl_exec *exec);
+void xpl_warn_of_view(const char *run, xpl_str_t host, const char *path, xpl_bytes_t file,
+                      xpl_bytes_t xspace, struct xpl_exec *exec);
 // Says on stderr which files of a directory do not count.
 struct xpl_inputs;
 void xpl_warn_left_out(const struct xpl_inputs *in);

@@ -59,11 +59,11 @@ static xpl_status_t begin_output(struct job *j, struct xpl_error *err) {
     return xpl_export_begin(&j->e, err);
 }
 
-static void warn_of_early(xpl_str_t host, uint64_t n) {
+static void warn_of_early(const char *path, xpl_str_t host, uint64_t n) {
     char text[96];
     (void)snprintf(text, sizeof text, "%" PRIu64 " events begin before 0 and are shown from 0 on",
                    n);
-    if (n) xpl_warn_of_host(host, xpl_str_from(text));
+    if (n) xpl_warn_of_host(path, host, xpl_str_from(text));
 }
 
 static xpl_status_t export_source(struct job *j, xpl_str_t name, const char *path,
@@ -80,10 +80,10 @@ static xpl_status_t export_source(struct job *j, xpl_str_t name, const char *pat
     if (st == XPL_OK) st = begin_output(j, &why);
     if (st == XPL_OK) st = xpl_export_host(&j->e, xs, name, j->exec, LIMIT, &why);
     j->n++;
-    warn_of_early(name, j->e.n_early - early);
+    warn_of_early(path, name, j->e.n_early - early);
     XPL_TRY(xpl_source_verify(src, err));
     if (profile.partial)
-        xpl_warn_of_view(name, path, xpl_source_bytes(src), profile.bytes, j->exec);
+        xpl_warn_of_view(path, name, path, xpl_source_bytes(src), profile.bytes, j->exec);
     j->partial |= profile.partial;
     if (st == XPL_OK) return st;
     return xpl_error_set(err, st, __FILE__, __LINE__, why.offset, "%s: %s", path, why.msg);

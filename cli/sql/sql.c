@@ -87,7 +87,7 @@ static xpl_status_t open_file(void *arg, size_t i, struct xpl_exec *exec, void *
     }
     all->partial |= f->profile.partial;
     if (f->profile.partial && !place->told)
-        xpl_warn_of_view(place->host, path, xpl_source_bytes(f->source), f->profile.bytes,
+        xpl_warn_of_view(path, place->host, path, xpl_source_bytes(f->source), f->profile.bytes,
                          all->exec);
     place->told = true; // a join opens files again
     *ret_file = f;

@@ -81,6 +81,13 @@ class Documented(Case):
         status, _, err = self.ask("summary", cut)  # which makes several answers
         self.assertEqual((status, err.count("the trace ends at byte")), (3, 1))
 
+    def test_cut_files(self):
+        for run in "a", "b":
+            (self.place / run).mkdir()
+            (self.place / run / EXAMPLE.name).write_bytes(EXAMPLE.read_bytes()[:5000])
+        _, _, err = self.ask("compare", self.place / "a", self.place / "b")
+        self.assertEqual(err.count("the trace ends at byte 5000"), 2)
+
     def test_damaged_event(self):
         trace = self.place / "damaged.pt.trace.json"
         event = '{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1, "dur": 1}'
