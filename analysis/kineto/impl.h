@@ -394,9 +394,11 @@ void xpl_kineto_fini(struct trace *t);
 // All events, row by row.
 struct event_cursor {
     size_t row;
-    uint64_t at;
+    uint64_t at, n;
 };
-static inline struct event *xpl_kineto_next_event(const struct trace *t, struct event_cursor *c) {
+// Asks whether to go on: also NULL when cancelled (t->cancelled).
+static inline struct event *xpl_kineto_next_event(struct trace *t, struct event_cursor *c) {
+    if (xpl_kineto_cancelled_at(t, c->n++)) return NULL;
     for (; c->row < t->rows.n; c->row++, c->at = 0)
         if (c->at < t->rows.v[c->row].n) return &t->rows.v[c->row].events[c->at++];
     return NULL;

@@ -477,21 +477,19 @@ static bool index_external(struct linker *k) {
     struct event *e;
     size_t n = 0;
     bool in_order = true;
-    for (uint64_t i = 0; (e = xpl_kineto_next_event(t, &count)); i++) {
-        if (xpl_kineto_cancelled_at(t, i)) return false;
+    while ((e = xpl_kineto_next_event(t, &count)))
         n += e->category == CAT_OP && e->aux;
-    }
     k->ops = xpl_arena_array(&t->links, n, sizeof *k->ops);
     k->has_ops = k->ops != NULL;
     for (uint32_t i = 0; k->ops && (e = xpl_kineto_next_event(t, &all)); i++) {
-        if (xpl_kineto_cancelled_at(t, i)) return false;
         if (e->category != CAT_OP || !e->aux) continue;
         struct id_op *const o = &k->ops[k->n_ops++];
         *o = (struct id_op){e->aux, i, e};
         in_order &= k->n_ops == 1 || by_id(o - 1, o) <= 0;
     }
-    if (k->ops && !in_order) xpl_sort(k->ops, n, sizeof *k->ops, by_id);
-    return k->ops != NULL;
+    if (!k->ops || t->cancelled) return false;
+    if (!in_order) xpl_sort(k->ops, n, sizeof *k->ops, by_id);
+    return true;
 }
 
 // The op that the External id names, which is to be trusted where time names none.
@@ -552,14 +550,13 @@ static bool name_ops(struct trace *t) {
     for (size_t i = 0; i < t->steps.n; i++)
         if (t->steps.v[i].name > t->n_names) t->n_names = t->steps.v[i].name;
     t->op_text = xpl_arena_zalloc(&t->arena, ((size_t)t->n_names + 1) * sizeof *t->op_text);
-    for (uint64_t n = 0; t->op_text && (e = xpl_kineto_next_event(t, &ops)); n++) {
-        if (xpl_kineto_cancelled_at(t, n)) return false;
+    while (t->op_text && (e = xpl_kineto_next_event(t, &ops))) {
         if (e->category != CAT_OP || t->op_text[e->name]) continue;
         t->op_text[e->name] = framework_op(t, e, 0);
         if (!t->op_text[e->name]) return false;
         use_text(t, t->op_text[e->name], ROW_HOST);
     }
-    return t->op_text != NULL;
+    return t->op_text != NULL && !t->cancelled;
 }
 
 // Marks the longest device op of each op of the host: the marks count the runs of ops, and carry
@@ -632,8 +629,9 @@ static bool sum_up_memory(struct trace *t) {
     XPL_VEC(struct memory) state = {0};
     struct memory_key *const keys = xpl_arena_array(&t->links, t->memory.n, sizeof *keys);
     if (!keys) return false;
-    for (uint32_t i = 0; i < t->memory.n; i++)
+    for (uint32_t i = 0; i < t->memory.n && !xpl_kineto_cancelled_at(t, i); i++)
         keys[i] = (struct memory_key){t->memory.v[i].begin, i};
+    if (t->cancelled) return false;
     xpl_sort(keys, t->memory.n, sizeof *keys, by_time);
     for (size_t i = 0; i < t->memory.n; i++) {
         struct memory *const m = &t->memory.v[keys[i].index];

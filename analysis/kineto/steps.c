@@ -138,15 +138,14 @@ static int by_begin(const void *pa, const void *pb) {
 bool xpl_kineto_find_steps(struct trace *t) {
     struct event_cursor c = {0};
     struct event *e;
-    for (uint64_t n = 0; (e = xpl_kineto_next_event(t, &c)); n++) {
+    while ((e = xpl_kineto_next_event(t, &c))) {
         int64_t number;
-        if (xpl_kineto_cancelled_at(t, n)) return false;
         if (e->category == CAT_ANNOTATION &&
             xpl_kineto_is_step(xpl_intern_get(t->names, (xpl_strid_t){e->name}), &number) &&
             !push(t, (uint32_t)c.row, e, number, e->name))
             return false;
     }
-    if (!t->steps.n && !find_iterations(t)) return false;
+    if (t->cancelled || (!t->steps.n && !find_iterations(t))) return false;
     xpl_sort(t->steps.v, t->steps.n, sizeof *t->steps.v, by_begin);
     int64_t latest = INT64_MIN;
     for (size_t i = 0; i < t->steps.n; i++) {
