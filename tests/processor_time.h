@@ -3,6 +3,8 @@
 #ifndef XPL_TESTS_PROCESSOR_TIME_H_
 #define XPL_TESTS_PROCESSOR_TIME_H_
 
+#include <stdbool.h>
+#include <stdio.h>
 #include <time.h>
 
 #include "tests/check.h"
@@ -12,6 +14,20 @@ static inline double processor_s(void) {
     struct timespec t;
     CHECK_EQ(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t), 0);
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+// Whether n things, which take `seconds(n)`, take less than `most`; on a slow machine, less than
+// three times as long as half of them: quadratic work takes four times as long.  Measured again if
+// neither holds, as other programs share the caches.
+static inline bool is_done_soon(double (*seconds)(int n), int n, double most) {
+    double whole = seconds(n), half = 0;
+    for (int i = 0; i < 4 && whole >= most; i++) {
+        half = seconds(n / 2);
+        if (whole < 3 * half) return true;
+        whole = seconds(n);
+    }
+    if (whole >= most) fprintf(stderr, "%d: %.2f s, %d: %.2f s\n", n / 2, half, n, whole);
+    return whole < most;
 }
 
 #endif
