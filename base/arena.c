@@ -72,7 +72,7 @@ static void advise(void *p, size_t n, int advice) {
 }
 
 // Lets the kernel back large blocks with large pages, as a fault for each small page takes longer
-// than to clear it.  Only blocks with a mapping of their own, which goes with them: they fill its
+// than to clear it.  Only blocks with a separate mapping, which goes with them: they fill its
 // pages but for a head.  The heap would keep the advice, and the kernel would fill again what
 // malloc_trim gave back.  The advice includes the block's first and last page: otherwise the kernel
 // splits the mapping, and realloc copies it instead of moving its pages.

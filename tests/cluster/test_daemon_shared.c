@@ -280,7 +280,7 @@ static void scenario_late(void) {
     expect_rows("sessions", SESSIONS);
     expect_rows("results WHERE kind='answer'", 1);
     expect_now("SELECT count(*)>=1 FROM results WHERE kind='product'");
-    pg_sql("postgres", "CHECKPOINT"); // what was stored just now survives the next stop
+    pg_sql("postgres", "CHECKPOINT"); // the last results survive the next stop
     pg_stop(SIGQUIT);                 // and again, when it was there
     CHECK(strcmp(ask(c, "run1", "overview_page"), "computed") == 0);
     pg_start();
