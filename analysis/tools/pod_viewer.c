@@ -168,43 +168,74 @@ static const enum event kEventOfCause[XPL_TIME_CAUSES] = {
 
 // The breakdown of a host, and which of its devices the program uses.
 struct host_times {
-    const struct xpl_time_breakdown *b; // NULL: none
+    const struct xpl_time_breakdown *b;
     const bool *used;
+};
+
+// A step of a core, in the order of the answer.
+struct core_step {
+    const struct xpl_step_info *info;
+    const struct xpl_core_details *core; // NULL: nothing else is known of it, it is left out
+    size_t next;                         // of the same host; SIZE_MAX: none
+    struct times times;
 };
 
 struct pod {
     const struct xpl_tool_input *in;
     const struct xpl_opstats *stats;
-    const struct host_times *hosts; // of the input; NULL: times are XProf's
+    struct core_step *steps;
+    size_t *first; // of each host of the input; SIZE_MAX: none
 };
 
-static bool find_times(struct pod *p, struct xpl_arena *arena) {
-    struct host_times *const hosts = xpl_arena_array(arena, p->in->n_hosts, sizeof *hosts);
-    p->hosts = hosts;
-    for (size_t i = 0; hosts && i < p->in->n_hosts; i++) {
-        const struct xpl_tool_host *const h = &p->in->hosts[i];
-        const struct xpl_time_breakdown_value *const v =
-            h->products ? h->products[TIME_BREAKDOWN] : NULL;
-        hosts[i] = (struct host_times){0};
-        if (!v) continue;
-        hosts[i] = (struct host_times){v->breakdown, xpl_time_used_devices(v->breakdown, arena)};
-        if (!hosts[i].used) return false;
-    }
-    return hosts;
-}
+// ---- the steps of cores ----
 
 static int by_name(const void *name, const void *host) {
     return xpl_str_cmp(*(const xpl_str_t *)name, ((const struct xpl_tool_host *)host)->name);
 }
 
-static const struct host_times *times_of(const struct pod *p, const struct xpl_core_details *core) {
-    const struct xpl_tool_host *const hosts = p->in->hosts, *const h =
-                                                                p->in->n_hosts == 1
-                                                                    ? hosts
-                                                                    : bsearch(&core->hostname,
-                                                                              hosts, p->in->n_hosts,
-                                                                              sizeof *h, by_name);
-    return h ? &p->hosts[h - hosts] : NULL;
+static int by_core(const void *a, const void *b) {
+    const struct xpl_core_details *const x = a, *const y = b;
+    return (x->core_id > y->core_id) - (x->core_id < y->core_id);
+}
+
+static const struct xpl_core_details *core_of(const struct xpl_opstats *s, uint32_t core_id) {
+    const struct xpl_core_details key = {.core_id = core_id};
+    const size_t n = s->core_id_to_details.n;
+    return n ? bsearch(&key, s->core_id_to_details.v, n, sizeof key, by_core) : NULL;
+}
+
+// The index of the core's host; SIZE_MAX: no host has this name.
+static size_t host_of(const struct xpl_tool_input *in, const struct xpl_core_details *core) {
+    if (in->n_hosts == 1) return 0;
+    const struct xpl_tool_host *const h =
+        bsearch(&core->hostname, in->hosts, in->n_hosts, sizeof *h, by_name);
+    return h ? (size_t)(h - in->hosts) : SIZE_MAX;
+}
+
+static void list_step(struct pod *p, const struct xpl_step_info *info, size_t at) {
+    struct core_step *const c = &p->steps[at];
+    *c = (struct core_step){info, core_of(p->stats, info->core_id), SIZE_MAX, sum_up(info)};
+    const size_t host = c->core ? host_of(p->in, c->core) : SIZE_MAX;
+    if (host == SIZE_MAX) return;
+    c->next = p->first[host];
+    p->first[host] = at;
+}
+
+// With the times of XProf.
+static bool list_steps(struct pod *p, struct xpl_arena *arena) {
+    const struct xpl_step_db *const steps = &p->stats->step_db;
+    size_t n = 0, at = 0;
+    for (size_t i = 0; i < steps->step_sequence.n; i++)
+        n += steps->step_sequence.v[i].step_info_per_core.n;
+    p->steps = xpl_arena_array(arena, n, sizeof *p->steps);
+    p->first = xpl_arena_array(arena, p->in->n_hosts, sizeof *p->first);
+    if (!p->steps || !p->first) return false;
+    for (size_t i = 0; i < p->in->n_hosts; i++)
+        p->first[i] = SIZE_MAX;
+    for (size_t i = 0; i < steps->step_sequence.n; i++)
+        for (size_t k = 0; k < steps->step_sequence.v[i].step_info_per_core.n; k++)
+            list_step(p, &steps->step_sequence.v[i].step_info_per_core.v[k], at++);
+    return true;
 }
 
 // The step in which the middle of a core's lies; XPL_BETWEEN_STEPS: none.
@@ -229,15 +260,15 @@ static const struct xpl_time_row *row_of(const struct xpl_time_breakdown *b, siz
     return r && r->device == device && r->step == step ? r : NULL;
 }
 
-// The mean of the core's devices that the program uses: GPUs of a host are one core.  False: the
-// breakdown lacks the step.
-static bool sum_causes(const struct pod *p, const struct host_times *h,
+// The mean of the core's devices that the program uses: GPUs of a host are one core.  *ret stays
+// as it is where the breakdown lacks the step.
+static void sum_causes(const struct pod *p, const struct host_times *h,
                        const struct xpl_step_info *info, struct times *ret) {
-    const struct xpl_time_breakdown *const b = h ? h->b : NULL;
-    const uint32_t step = b ? step_of(b, info) : XPL_BETWEEN_STEPS;
+    const struct xpl_time_breakdown *const b = h->b;
+    const uint32_t step = step_of(b, info);
     const uint32_t core = p->in->n_hosts > 1 ? info->core_id % XPL_CORES_PER_HOST : info->core_id;
     uint64_t n = 0;
-    *ret = (struct times){0};
+    struct times sum = {0};
     for (size_t d = 0; step != XPL_BETWEEN_STEPS && d < b->devices.n; d++) {
         const struct xpl_time_device *const device = &b->devices.v[d];
         const struct xpl_time_row *const r = row_of(b, d, step);
@@ -245,11 +276,38 @@ static bool sum_causes(const struct pod *p, const struct host_times *h,
             continue;
         n++;
         for (size_t c = 0; c < XPL_TIME_CAUSES; c++)
-            ret->ps[kEventOfCause[c]] += r->ps[c];
+            sum.ps[kEventOfCause[c]] += r->ps[c];
     }
     for (size_t e = 0; n && e < N_EVENTS; e++)
-        ret->ps[e] /= n;
-    return n;
+        ret->ps[e] = sum.ps[e] / n;
+}
+
+static xpl_status_t sum_host(const struct pod *p, size_t host, const void *value,
+                             struct xpl_error *err) {
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(p->in->limit);
+    const struct xpl_time_breakdown_value *const v = value;
+    const struct host_times h = {v->breakdown, xpl_time_used_devices(v->breakdown, &arena)};
+    if (!h.used) XPL_RETURN_OOM(err, "pod_viewer");
+    for (size_t i = p->first[host]; i != SIZE_MAX; i = p->steps[i].next)
+        sum_causes(p, &h, p->steps[i].info, &p->steps[i].times);
+    return XPL_OK;
+}
+
+// Of many hosts only one breakdown is in memory at once.
+static xpl_status_t sum_hosts(const struct pod *p, struct xpl_error *err) {
+    const struct xpl_tool_turns *const t = p->in->turns;
+    for (size_t i = 0; i < p->in->n_hosts; i++) {
+        const struct xpl_tool_host *const h = &p->in->hosts[i];
+        const void *value = h->products ? h->products[TIME_BREAKDOWN] : NULL;
+        const bool in_turn = h->products && !value && t;
+        if (p->first[i] == SIZE_MAX) continue;
+        if (xpl_exec_cancelled(p->in->exec)) XPL_RETURN_ERROR(err, XPL_CANCELLED, "cancelled");
+        if (in_turn) XPL_TRY(t->get(t->arg, i, TIME_BREAKDOWN, &value, err));
+        const xpl_status_t st = value ? sum_host(p, i, value, err) : XPL_OK;
+        if (in_turn) t->release(t->arg, i, TIME_BREAKDOWN);
+        if (st != XPL_OK) return st;
+    }
+    return XPL_OK;
 }
 
 // The kind with the most time; of equal ones that of the greatest name.
@@ -265,44 +323,31 @@ static xpl_str_t find_bottleneck(const struct times *t) {
 
 // ---- the answer ----
 
-static int by_core(const void *a, const void *b) {
-    const struct xpl_core_details *const x = a, *const y = b;
-    return (x->core_id > y->core_id) - (x->core_id < y->core_id);
-}
-
-static void put_core(struct xpl_buf *b, const struct pod *p, const struct xpl_step_info *info,
-                     const struct xpl_core_details *core) {
-    struct times t;
-    if (!p->hosts || !sum_causes(p, times_of(p, core), info, &t)) t = sum_up(info);
+static void put_core(struct xpl_buf *b, const struct core_step *c) {
+    const struct xpl_step_info *const info = c->info;
     xpl_buf_printf(b, "\"%" PRIu32 "\":", info->core_id);
-    put_text(b, "{\"hostName\":", core->hostname);
+    put_text(b, "{\"hostName\":", c->core->hostname);
     xpl_buf_printf(b, ",\"chipId\":0,\"nodeId\":0,\"stepNum\":%" PRIu32, info->step_num);
     put_microseconds(b, ",\"totalDurationUs\":", info->duration_ps);
-    put_text(b, ",\"bottleneck\":", find_bottleneck(&t));
+    put_text(b, ",\"bottleneck\":", find_bottleneck(&c->times));
     put(b, ",\"stepBreakdownUs\":{");
     for (enum event e = DEVICE_COMPUTE; e < N_EVENTS; e++) {
         xpl_buf_printf(b, "%s\"%d\":", e > DEVICE_COMPUTE ? "," : "", (int)e);
-        xpl_json_proto_double(b, xpl_pico_to_micro(t.ps[e]));
+        xpl_json_proto_double(b, xpl_pico_to_micro(c->times.ps[e]));
     }
     put(b, "}}");
 }
 
 // Cores of which nothing else is known are left out.
-static void put_step(struct xpl_buf *b, const struct pod *p,
-                     const struct xpl_per_core_step_info *step) {
-    const struct xpl_opstats *const s = p->stats;
+static void put_step(struct xpl_buf *b, const struct xpl_per_core_step_info *step,
+                     const struct core_step *cores) {
     bool any = false;
     xpl_buf_printf(b, "{\"stepNum\":%" PRIu32 ",\"podStatsPerCore\":{", step->step_num);
     for (size_t i = 0; i < step->step_info_per_core.n; i++) {
-        const struct xpl_step_info *const info = &step->step_info_per_core.v[i];
-        const struct xpl_core_details key = {.core_id = info->core_id}, *core = NULL;
-        if (s->core_id_to_details.n)
-            core = bsearch(&key, s->core_id_to_details.v, s->core_id_to_details.n, sizeof key,
-                           by_core);
-        if (!core) continue;
+        if (!cores[i].core) continue;
         if (any) xpl_buf_putc(b, ',');
         any = true;
-        put_core(b, p, info, core);
+        put_core(b, &cores[i]);
     }
     put(b, "},\"channelDb\":[],\"coreIdToReplicaIdMap\":{},\"allReduceOpDb\":[]}");
 }
@@ -326,10 +371,12 @@ static void put_diagnostics(struct xpl_buf *b, const struct xpl_step_db *steps) 
 
 static void write_answer(const struct pod *p, struct xpl_buf *out) {
     const struct xpl_step_db *const steps = &p->stats->step_db;
+    const struct core_step *cores = p->steps;
     put(out, "{\"podStatsSequence\":{\"podStatsMap\":[");
     for (size_t i = 0; i < steps->step_sequence.n; i++) {
         if (i) xpl_buf_putc(out, ',');
-        put_step(out, p, &steps->step_sequence.v[i]);
+        put_step(out, &steps->step_sequence.v[i], cores);
+        cores += steps->step_sequence.v[i].step_info_per_core.n;
     }
     put(out, "]}");
     put_diagnostics(out, steps);
@@ -352,7 +399,8 @@ static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
     struct xpl_opstats *stats;
     XPL_TRY(xpl_op_stats_combine(in, OP_STATS, &scratch, &stats, err));
     struct pod p = {.in = in, .stats = stats};
-    if (!o->xprof_exact && !find_times(&p, &scratch)) XPL_RETURN_OOM(err, "pod_viewer");
+    if (!list_steps(&p, &scratch)) XPL_RETURN_OOM(err, "pod_viewer");
+    if (!o->xprof_exact) XPL_TRY(sum_hosts(&p, err));
     write_answer(&p, out);
     if (out->failed) XPL_RETURN_OOM(err, "pod_viewer");
     return XPL_OK;
@@ -367,6 +415,7 @@ const struct xpl_tool xpl_tool_pod_viewer = {
     .needs = kNeeds,
     .facts = XPL_FACT_STEPS,
     .hosts = XPL_HOSTS_ALL,
+    .in_turn = 1u << TIME_BREAKDOWN,
     .shown = XPL_SHOWN_UNLISTED,
     .content_type = "application/json",
     .worker_served = true,

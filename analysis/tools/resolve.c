@@ -230,7 +230,7 @@ struct direct {
 };
 
 static bool is_in_turn(const struct direct *d, size_t k) {
-    return d->in_turn && d->r->tool->needs[k]->outline;
+    return d->in_turn && xpl_tool_takes_turns(d->r->tool, k);
 }
 
 // Product `k` of host `i`, unless it was made; `used`: a need that it uses, or XPL_TOOL_MAX_NEEDS.
@@ -272,7 +272,7 @@ static void release_in_turn(void *arg, size_t i, size_t k) {
     d->owned[i][k] = NULL;
 }
 
-static xpl_status_t make_products(const struct direct *d, size_t i, const unsigned *variants,
+static xpl_status_t make_products(struct direct *d, size_t i, const unsigned *variants,
                                   struct xpl_exec *exec, struct xpl_error *err) {
     const struct xpl_tool *const tool = d->r->tool;
     for (size_t k = 0; tool->needs[k]; k++) {
@@ -280,13 +280,15 @@ static xpl_status_t make_products(const struct direct *d, size_t i, const unsign
         if (used < XPL_TOOL_MAX_NEEDS)
             XPL_TRY(make_product(d, i, used, XPL_TOOL_MAX_NEEDS, variants, exec, err));
         XPL_TRY(make_product(d, i, k, used, variants, exec, err));
+        // One with an outline is released once that is made.
+        if (is_in_turn(d, k) && !tool->needs[k]->outline) release_in_turn(d, i, k);
     }
     return XPL_OK;
 }
 
 static xpl_status_t make_host(void *arg, size_t i, const unsigned *variants, struct xpl_exec *exec,
                               struct xpl_resolved_host *ret, struct xpl_error *err) {
-    const struct direct *const d = arg;
+    struct direct *const d = arg;
     const struct xpl_resolve_host *const host = &d->r->hosts[i];
     struct xpl_error why = {0};
     ret->profile = host->profile;

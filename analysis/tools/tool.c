@@ -101,6 +101,10 @@ size_t xpl_tool_need_used(const struct xpl_tool *tool, size_t k) {
     return XPL_TOOL_MAX_NEEDS;
 }
 
+bool xpl_tool_takes_turns(const struct xpl_tool *tool, size_t k) {
+    return tool->needs[k]->outline || (tool->in_turn >> k & 1);
+}
+
 const struct xpl_tool *xpl_tool_next_listed(const struct xpl_tool *t) {
     const unsigned from = t ? t->list_position : 0;
     const struct xpl_tool *next = NULL;

@@ -150,6 +150,8 @@ struct xpl_tool {
     const char *const *titles; // of its tables, in order, NULL-terminated; NULL: it has one
     // An XProf aggregator gets this tool's OpStats from us; of a tool of other products its answer.
     bool worker_served;
+    // Bit k: render gets needs[k] by the input's turns as well, though it has no outline.
+    unsigned in_turn;
     bool reads_profile;   // render is given the hosts' profiles as well
     bool keeps_no_answer; // answers are not stored: the product is, and views of it are many
     bool whole_session;   // XProf's clients get all hosts' answer, whatever host they name
@@ -192,6 +194,8 @@ extern const struct xpl_tool xpl_tool_op_stats, xpl_tool_worker_op_stats;
 const struct xpl_tool *xpl_tool_next_listed(const struct xpl_tool *t);
 // The need whose product that of needs[k] uses, which is best got before; XPL_TOOL_MAX_NEEDS: none.
 size_t xpl_tool_need_used(const struct xpl_tool *tool, size_t k);
+// Whether need `k` is got by the input's turns where hosts are many.
+bool xpl_tool_takes_turns(const struct xpl_tool *tool, size_t k);
 // Orders the versions of a tool's stored answers, so that older ones can be removed: it rises with
 // the tool's version and with those of its products.  Different versions can have equal numbers.
 uint32_t xpl_tool_answer_version(const struct xpl_tool *tool);

@@ -46,7 +46,7 @@ xpl_status_t xpl_gather_init(struct xpl_gathering *g, const struct xpl_answer_pa
 // ---- getting ----
 
 static bool is_in_turn(const struct xpl_gathering *g, size_t need) {
-    return g->in_turn && g->q->tool->needs[need]->outline;
+    return g->in_turn && xpl_tool_takes_turns(g->q->tool, need);
 }
 
 // Product `k` of host `i`, which has not got it yet.

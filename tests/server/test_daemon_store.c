@@ -457,7 +457,7 @@ static char *all_hosts(const char *dir, const char *state, const char *tool,
 // Products that are read, evicted and read again make the same answer.
 static void scenario_in_turn(void) {
     static const char *const little[] = {"--no-prefetch", "--memory-limit", "20MiB", NULL};
-    static const char *const tools[] = {"overview_page", "op_profile", "findings"};
+    static const char *const tools[] = {"overview_page", "op_profile", "findings", "pod_viewer"};
     const char *const dir = make_dir(), *const one = make_dir(), *const other = make_dir();
     for (int i = 0; i < 12; i++) { // 30 MB of OpStats; encoded 6 MB
         char host[16];

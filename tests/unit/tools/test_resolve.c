@@ -263,6 +263,28 @@ static void test_pod_of_one(void) {
     CHECK(xpl_str_has((xpl_str_t){(const char *)both.p, both.n}, XPL_STR("\"hostName\":\"a\"")));
 }
 
+// The times of many hosts, whose breakdowns are in memory in turn, are those of few.
+static void test_pod_of_many(void) {
+    XPL_AUTO(xpl_buf_fini)
+    struct xpl_buf good = read_data_file("logdir/cpu/plugins/profile/jax_matmul_nopy/vm.xplane.pb");
+    static const char *const names[XPL_RESOLVE_MANY] = {"a", "b", "c", "d", "e",
+                                                        "f", "g", "h", "i"};
+    struct xpl_resolve_host hosts[XPL_RESOLVE_MANY];
+    for (size_t i = 0; i < XPL_RESOLVE_MANY; i++)
+        hosts[i] = (struct xpl_resolve_host){
+            .name = xpl_str_from(names[i]), .path = "p", .profile = {good.p, good.n}};
+    struct changing c = {.bad = SIZE_MAX};
+    struct xpl_error err;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf one = xpl_buf_of(LIMIT), many = xpl_buf_of(LIMIT);
+    CHECK_EQ(resolve("pod_viewer", hosts, 1, false, &c, &one, &err), XPL_OK);
+    CHECK_EQ(resolve("pod_viewer", hosts, XPL_RESOLVE_MANY, false, &c, &many, &err), XPL_OK);
+    const xpl_str_t times = times_in(&one), all = {(const char *)many.p, many.n};
+    size_t n = 0, at = 0;
+    while ((at = xpl_str_find(all, times, at)) != SIZE_MAX)
+        n++, at += times.len;
+    CHECK_EQ(n, XPL_RESOLVE_MANY);
+}
+
 int main(void) {
     test_all_are_good();
     test_broken_are_left_out();
@@ -271,5 +293,6 @@ int main(void) {
     test_resolve();
     test_resolve_from();
     test_pod_of_one();
+    test_pod_of_many();
     return 0;
 }
