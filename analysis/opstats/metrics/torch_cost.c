@@ -424,19 +424,20 @@ static bool reduction(const struct row *r, const struct arguments *args, struct 
     return true;
 }
 
-// The largest number of each window and its place, or the mean of each.
+// The largest number of each window of the last two dimensions and its place, or the mean of each.
 static bool pooling(const struct row *r, const struct arguments *args, struct sums *ret) {
     const struct argument *const x = tensor(args, 0, 3);
     struct row given = *r;
     if (!x || args->n <= r->stride || is_true(args, r->b)) return false;
-    const struct argument *const window = &args->v[1];
-    if (!window->is_list || !window->rank || window->rank >= x->rank) return false;
     if (args->v[r->stride].is_list && !args->v[r->stride].rank) given.stride = 1; // as the window
     double results = count(x);
-    for (unsigned i = 0; i < window->rank; i++) {
-        const int64_t in = x->d[x->rank - window->rank + i];
+    for (unsigned i = 0; i < 2; i++) {
+        const int64_t in = x->d[x->rank - 2 + i];
+        int64_t window;
         double n;
-        if (!in || !result_size(&given, args, i, in, window->d[i], false, &n)) return false;
+        if (!in || !number(args, 1, i, 1, &window) ||
+            !result_size(&given, args, i, in, window, false, &n))
+            return false;
         results *= n / (double)in;
     }
     ret->read = bytes(x);

@@ -106,6 +106,7 @@ static const struct {
      "[1,1], [1,1], False, i64[10,64,56,56])",
      0, 640 * (112 * 112 * 2 + 56 * 56 * 10)},
     {"aten::avg_pool2d(f32[2,3,8,6], [2,2], [], [0,0], False, True, -)", 0, 4 * 6 * (48 + 12)},
+    {"aten::avg_pool2d(f32[2,3,8,6], [2], [], [0], False, True, -)", 0, 4 * 6 * (48 + 12)},
     {"aten::avg_pool2d_backward(f32[2,3,4,3], f32[2,3,8,6], [2,2], [], [0,0], False, True, -)", 0,
      4 * 6 * (48 + 12)},
     {"triton_poi_fused_add_mul_3(bf16[4,8], bf16[8], bf16[4,8], Scalar)", 0, 2 * 72},
