@@ -202,8 +202,7 @@ static xpl_status_t copy_traceparent(struct xpl_request *q, xpl_str_t text, stru
 
 static xpl_status_t resolve(struct xpl_request *q, const struct xpl_request_words *w,
                             struct xpl_error *err) {
-    q->session = xpl_snapshot_find_all(&q->snapshot, w->session);
-    if (!q->session) return xpl_snapshot_no_session(q->snapshot, w->session, err);
+    XPL_TRY(xpl_snapshot_find_all(&q->snapshot, w->session, &q->session, err));
     XPL_TRY(find_tool(q, w, err));
     XPL_TRY(parse_options(q, w, err));
     XPL_TRY(choose_hosts(q, w, err));

@@ -461,9 +461,8 @@ static void list_tools(struct xpl_rpc_call *c, xpl_bytes_t request, void *servic
     }
     const char *const session = ((Xplaned__V1__ListToolsRequest *)msg)->session;
     struct xpl_snapshot *snap = xpl_catalogue_get(s->catalogue);
-    const struct xpl_session *const of = xpl_snapshot_find_all(&snap, xpl_str_from(session));
-    if (session[0] && !of) {
-        (void)xpl_snapshot_no_session(snap, xpl_str_from(session), &err);
+    const struct xpl_session *of = NULL;
+    if (session[0] && xpl_snapshot_find_all(&snap, xpl_str_from(session), &of, &err) != XPL_OK) {
         xpl_snapshot_unref(snap);
         xpl_svc_fail(c, &err, -1);
         return;

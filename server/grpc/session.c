@@ -240,17 +240,16 @@ static void get_session(struct xpl_rpc_call *c, xpl_bytes_t request, void *servi
         return;
     const xpl_str_t name = xpl_str_from(((Xplaned__V1__GetSessionRequest *)msg)->session);
     struct xpl_snapshot *snap = xpl_catalogue_get(s->catalogue);
-    const struct xpl_session *one = xpl_snapshot_find_all(&snap, name);
-    session_msg *m = one ? make_session(s, &arena, one, true) : NULL;
-    if (m) {
+    const struct xpl_session *one = NULL;
+    struct xpl_error err = {0};
+    const xpl_status_t st = xpl_snapshot_find_all(&snap, name, &one, &err);
+    session_msg *m = st == XPL_OK ? make_session(s, &arena, one, true) : NULL;
+    if (m)
         xpl_rpc_finish_message(c, &m->base);
-    } else if (one) {
+    else if (st == XPL_OK)
         xpl_rpc_finish_status(c, XPL_RESOURCE_EXHAUSTED, "out of memory");
-    } else {
-        struct xpl_error err = {0};
-        (void)xpl_snapshot_no_session(snap, name, &err);
+    else
         xpl_rpc_finish_error(c, &err);
-    }
     xpl_snapshot_unref(snap);
 }
 

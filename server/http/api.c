@@ -301,7 +301,10 @@ static void list_tools(struct xpl_http_request *r) {
     const struct xpl_tool *const *const all = xpl_tools(&n);
     const xpl_str_t name = find_arg(r, XPL_STR("session"));
     struct xpl_snapshot *snap = xpl_catalogue_get(r->http->parts.catalogue);
-    const struct xpl_session *const of = xpl_snapshot_find_all(&snap, name);
+    const struct xpl_session *of = NULL;
+    struct xpl_error *const err = r->data;
+    if (name.len && xpl_snapshot_find_all(&snap, name, &of, err) == XPL_NOT_FOUND)
+        *err = (struct xpl_error){0}; // no tool reads a session that is not there
     xpl_buf_str(&b, XPL_STR("{\"tools\":["));
     for (size_t i = 0; i < n; i++) {
         if (name.len && !(of && xpl_request_session_feeds(of, all[i]))) continue;
@@ -310,7 +313,7 @@ static void list_tools(struct xpl_http_request *r) {
     }
     xpl_buf_str(&b, XPL_STR("]}"));
     xpl_snapshot_unref(snap);
-    finish_json(r, &b);
+    if (err->code == XPL_OK) finish_json(r, &b);
 }
 
 // ---- /api/v1/server ----
@@ -451,7 +454,8 @@ static enum MHD_Result list(struct xpl_http_request *r, void (*work)(struct xpl_
     xpl_snapshot_unref(s);
     if (st != XPL_OK) return xpl_http_reply_api_error(r, &err, 1000);
     if (!work) return sessions(r);
-    return xpl_http_defer(r, work, xpl_http_result) ? MHD_YES : xpl_http_busy(r);
+    if (!(r->data = xpl_arena_zalloc(&r->arena, sizeof err))) return xpl_http_busy(r);
+    return xpl_http_defer(r, work, reply_or_error) ? MHD_YES : xpl_http_busy(r);
 }
 
 enum MHD_Result xpl_http_route_api(struct xpl_http_request *r) {

@@ -145,9 +145,10 @@ static xpl_status_t find_stored(struct batch *b) {
     const struct xpl_work_owner owner = {is_over, b->s};
     struct xpl_product_ref *const refs =
         xpl_arena_array(&b->s->arena, job->n_files * job->n_products, sizeof *refs);
-    const struct xpl_session *const session = xpl_snapshot_find_all(&b->snap, job->session);
+    const struct xpl_session *session = NULL;
+    const xpl_status_t found = xpl_snapshot_find_all(&b->snap, job->session, &session, NULL);
     size_t n = 0;
-    if (!refs) return XPL_RESOURCE_EXHAUSTED;
+    if (!refs || found == XPL_RESOURCE_EXHAUSTED) return XPL_RESOURCE_EXHAUSTED;
     for (size_t i = 0; i < job->n_files; i++) {
         b->hosts[i] = find_host(session, &job->files[i]);
         for (size_t k = 0; k < job->n_products; k++) {

@@ -194,10 +194,13 @@ xpl_status_t xpl_snapshot_need_scan(const struct xpl_snapshot *s, struct xpl_err
 // xpl_snapshot_need_scan.
 xpl_status_t xpl_snapshot_no_session(const struct xpl_snapshot *s, xpl_str_t name,
                                      struct xpl_error *err);
-// The same; and of several names, with commas between, the session that joins them: the caller's
-// reference *s then becomes one to a copy of the snapshot, with which that session lives.  NULL
-// also for more than 256 names or 65,536 hosts, and on OOM.
-const struct xpl_session *xpl_snapshot_find_all(struct xpl_snapshot **s, xpl_str_t names);
+// Finds a session; and of several names, with commas between, the session that joins them: the
+// caller's reference *s then becomes one to a copy of the snapshot, with which that session lives.
+// INVALID_ARGUMENT: they are more than 256 names, 64 KiB of names or 65,536 hosts;
+// RESOURCE_EXHAUSTED on OOM; else as xpl_snapshot_no_session.
+xpl_status_t xpl_snapshot_find_all(struct xpl_snapshot **s, xpl_str_t names,
+                                   const struct xpl_session **ret, struct xpl_error *err)
+    XPL_NODISCARD;
 // O(log n).  NULL when there is none of that name.
 const struct xpl_host *xpl_session_find_host(const struct xpl_session *s, xpl_str_t name);
 // Whether that host is there, but only in a format that is not read.

@@ -580,23 +580,31 @@ xpl_status_t xpl_snapshot_no_session(const struct xpl_snapshot *s, xpl_str_t nam
                      XPL_STR_FMT(xpl_str_sub(name, 0, NAME_SHOWN)), xpl_near_text(&near, hint));
 }
 
-// Finds the sessions that `names` lists, each once and none of them joined; 0 otherwise.
-static size_t find_parts(const struct xpl_snapshot *s, xpl_str_t names,
-                         const struct xpl_session *parts[MAX_PARTS]) {
+// Finds the sessions that `names` lists; NOT_FOUND unless each is there, once and not joined.
+static xpl_status_t find_parts(const struct xpl_snapshot *s, xpl_str_t names,
+                               const struct xpl_session *parts[MAX_PARTS], size_t *ret_n,
+                               struct xpl_error *err) {
     size_t n = 0, n_hosts = 0;
     for (size_t at = 0; at <= names.len; n++) {
         const size_t comma = xpl_str_find(names, XPL_STR(","), at);
         const size_t end = comma == SIZE_MAX ? names.len : comma;
+        if (n == MAX_PARTS)
+            XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "more than %d sessions in one request",
+                             MAX_PARTS);
         const struct xpl_session *const one =
-            n < MAX_PARTS ? xpl_snapshot_find(s, xpl_str_sub(names, at, end - at)) : NULL;
-        if (!one || one->n_runs) return 0;
+            xpl_snapshot_find(s, xpl_str_sub(names, at, end - at));
+        if (!one || one->n_runs) return xpl_snapshot_no_session(s, names, err);
         for (size_t k = 0; k < n; k++)
-            if (parts[k] == one) return 0;
-        if ((n_hosts += one->n_hosts) > MAX_JOINED_HOSTS) return 0;
+            if (parts[k] == one) return xpl_snapshot_no_session(s, names, err);
+        if ((n_hosts += one->n_hosts) > MAX_JOINED_HOSTS)
+            XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                             "the sessions have more than %d hosts, the limit of one request",
+                             MAX_JOINED_HOSTS);
         parts[n] = one;
         at = end + 1;
     }
-    return n;
+    *ret_n = n;
+    return XPL_OK;
 }
 
 static bool make_joint(struct xpl_snapshot_inner *in, xpl_str_t names,
@@ -606,13 +614,12 @@ static bool make_joint(struct xpl_snapshot_inner *in, xpl_str_t names,
     return xpl_joining_make(parts, n, &in->arena, &in->joint);
 }
 
-const struct xpl_session *xpl_snapshot_find_all(struct xpl_snapshot **s, xpl_str_t names) {
-    const struct xpl_session *const found = xpl_snapshot_find(*s, names), *parts[MAX_PARTS];
-    struct xpl_snapshot_inner *const of = (*s)->inner;
-    if (found || !of || names.len > MAX_NAMES || !memchr(names.ptr, ',', names.len)) return found;
-    const size_t n = find_parts(*s, names, parts);
-    struct xpl_snapshot_inner *const in = n ? xpl_sys_alloc(sizeof *in) : NULL;
-    if (!in) return NULL;
+static xpl_status_t join_parts(struct xpl_snapshot **s, xpl_str_t names,
+                               const struct xpl_session *const *parts, size_t n,
+                               const struct xpl_session **ret, struct xpl_error *err) {
+    const struct xpl_snapshot_inner *const of = (*s)->inner;
+    struct xpl_snapshot_inner *const in = xpl_sys_alloc(sizeof *in);
+    if (!in) XPL_RETURN_OOM(err, "joined session");
     *in = (struct xpl_snapshot_inner){.base = xpl_snapshot_ref(*s),
                                       .arena = xpl_arena_of(MAX_JOINT_BYTES),
                                       .root = root_ref(of->root),
@@ -624,11 +631,30 @@ const struct xpl_session *xpl_snapshot_find_all(struct xpl_snapshot **s, xpl_str
     in->snap.inner = in;
     if (!make_joint(in, names, parts, n)) {
         xpl_snapshot_unref(&in->snap);
-        return NULL;
+        XPL_RETURN_OOM(err, "joined session");
     }
     xpl_snapshot_unref(*s);
     *s = &in->snap;
-    return &in->joint;
+    *ret = &in->joint;
+    return XPL_OK;
+}
+
+xpl_status_t xpl_snapshot_find_all(struct xpl_snapshot **s, xpl_str_t names,
+                                   const struct xpl_session **ret, struct xpl_error *err) {
+    const struct xpl_session *const found = xpl_snapshot_find(*s, names), *parts[MAX_PARTS];
+    size_t n = 0;
+    if (found) {
+        *ret = found;
+        return XPL_OK;
+    }
+    if (!(*s)->inner || !memchr(names.ptr, ',', names.len))
+        return xpl_snapshot_no_session(*s, names, err);
+    if (names.len > MAX_NAMES)
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                         "the names of sessions have more than %d bytes, the limit of one request",
+                         MAX_NAMES);
+    XPL_TRY(find_parts(*s, names, parts, &n, err));
+    return join_parts(s, names, parts, n, ret, err);
 }
 
 const struct xpl_host *xpl_session_find_host(const struct xpl_session *s, xpl_str_t name) {

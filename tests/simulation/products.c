@@ -183,14 +183,17 @@ void __wrap_xpl_catalogue_mark_session(struct xpl_catalogue *c, xpl_str_t name) 
     (void)c, (void)name;
 }
 
-const struct xpl_session *__wrap_xpl_snapshot_find_all(const struct xpl_snapshot *s,
-                                                       xpl_str_t names);
-const struct xpl_session *__wrap_xpl_snapshot_find_all(const struct xpl_snapshot *s,
-                                                       xpl_str_t names) {
+xpl_status_t __wrap_xpl_snapshot_find_all(struct xpl_snapshot **s, xpl_str_t names,
+                                          const struct xpl_session **ret, struct xpl_error *err);
+xpl_status_t __wrap_xpl_snapshot_find_all(struct xpl_snapshot **s, xpl_str_t names,
+                                          const struct xpl_session **ret, struct xpl_error *err) {
     (void)s;
-    for (int i = 0; i < toys.n; i++)
-        if (xpl_str_eq(toys.sessions[i].session.name, names)) return &toys.sessions[i].session;
-    return NULL;
+    for (int i = 0; i < toys.n; i++) {
+        if (!xpl_str_eq(toys.sessions[i].session.name, names)) continue;
+        *ret = &toys.sessions[i].session;
+        return XPL_OK;
+    }
+    XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "no such session");
 }
 
 const struct xpl_host *__wrap_xpl_session_find_host(const struct xpl_session *s, xpl_str_t name);

@@ -591,10 +591,13 @@ static void test_joined_ranks(void) {
 }
 
 // Such a name joins nothing, and the snapshot stays.
-static void check_alone(struct xpl_snapshot *s, const char *name, bool is_there) {
+static void check_alone(struct xpl_snapshot *s, const char *name, xpl_status_t st) {
     struct xpl_snapshot *same = s;
-    const struct xpl_session *const one = xpl_snapshot_find_all(&same, xpl_str_from(name));
-    CHECK(one == xpl_snapshot_find(s, xpl_str_from(name)) && !one == !is_there && same == s);
+    const struct xpl_session *one = NULL;
+    struct xpl_error err = {0};
+    CHECK_EQ(xpl_snapshot_find_all(&same, xpl_str_from(name), &one, &err), st);
+    CHECK_EQ(err.code, st);
+    CHECK(one == xpl_snapshot_find(s, xpl_str_from(name)) && !one == (st != XPL_OK) && same == s);
 }
 
 // "A,B" is the session of both, as a request names it.
@@ -605,8 +608,9 @@ static void test_several_names(void) {
     put("c,d/h1.xplane.pb", 4);
     struct xpl_catalogue *const c = open_at(top, false);
     struct xpl_snapshot *const s = xpl_catalogue_get(c), *joined = xpl_snapshot_ref(s);
-    const struct xpl_session *const both = xpl_snapshot_find_all(&joined, XPL_STR("b,a"));
-    CHECK(both && joined != s);
+    const struct xpl_session *both = NULL;
+    CHECK_OK(xpl_snapshot_find_all(&joined, XPL_STR("b,a"), &both, NULL), NULL);
+    CHECK(joined != s);
     CHECK_STR(both->name, "b,a");
     CHECK_EQ(both->bytes, 3);
     CHECK_EQ(both->n_hosts, 2);
@@ -616,12 +620,34 @@ static void test_several_names(void) {
     CHECK(xpl_snapshot_find(joined, XPL_STR("a")) == xpl_snapshot_find(s, XPL_STR("a")));
     CHECK_EQ(joined->n_sessions, 3); // it is not listed
     xpl_snapshot_unref(joined);
-    check_alone(s, "a", true);
-    check_alone(s, "c,d", true);
-    check_alone(s, "a,a", false);
-    check_alone(s, "a,", false);
-    check_alone(s, "a,nix", false);
-    check_alone(s, ",", false);
+    check_alone(s, "a", XPL_OK);
+    check_alone(s, "c,d", XPL_OK);
+    check_alone(s, "a,a", XPL_NOT_FOUND);
+    check_alone(s, "a,", XPL_NOT_FOUND);
+    check_alone(s, "a,nix", XPL_NOT_FOUND);
+    check_alone(s, ",", XPL_NOT_FOUND);
+    xpl_snapshot_unref(s);
+    xpl_catalogue_free(c);
+    remove_top();
+}
+
+// A request joins at most 256 sessions; their names have at most 64 KiB.
+static void test_too_many_names(void) {
+    static char names[(64 << 10) + 2];
+    size_t n = 0;
+    make_top();
+    sh("for i in $(seq 100 356); do mkdir $i && touch $i/h.xplane.pb; done");
+    struct xpl_catalogue *const c = open_at(top, false);
+    struct xpl_snapshot *s = xpl_catalogue_get(c);
+    for (int i = 0; i < 257; i++)
+        n += (size_t)snprintf(names + n, sizeof names - n, "%s%d", i ? "," : "", 100 + i);
+    check_alone(s, names, XPL_INVALID_ARGUMENT);
+    names[n - 4] = '\0';
+    const struct xpl_session *all = NULL;
+    CHECK_OK(xpl_snapshot_find_all(&s, xpl_str_from(names), &all, NULL), NULL);
+    CHECK_EQ(all->n_hosts, 256);
+    memset(names, ',', sizeof names - 1);
+    check_alone(s, names, XPL_INVALID_ARGUMENT);
     xpl_snapshot_unref(s);
     xpl_catalogue_free(c);
     remove_top();
@@ -642,8 +668,9 @@ static void test_orders_of_names(void) {
             letters[i] = names[2 * i] = one;
         }
         struct xpl_snapshot *s = xpl_catalogue_get(c);
-        const struct xpl_session *const all = xpl_snapshot_find_all(&s, xpl_str_from(names));
-        CHECK(all && all->n_hosts == 8);
+        const struct xpl_session *all = NULL;
+        CHECK_OK(xpl_snapshot_find_all(&s, xpl_str_from(names), &all, NULL), NULL);
+        CHECK_EQ(all->n_hosts, 8);
         xpl_snapshot_unref(s);
     }
     xpl_catalogue_free(c);
@@ -674,9 +701,10 @@ static void test_too_many_to_join(void) {
                                 .files = files,
                                 .n_files = i == 2 ? 1 : HOSTS};
     CHECK_OK(xpl_snapshot_build(&spec, &s, NULL), NULL);
-    check_alone(s, "a", true);
-    check_alone(s, "a,b", false);
-    CHECK(xpl_snapshot_find_all(&s, XPL_STR("a,c")));
+    check_alone(s, "a", XPL_OK);
+    check_alone(s, "a,b", XPL_INVALID_ARGUMENT);
+    const struct xpl_session *both = NULL;
+    CHECK_OK(xpl_snapshot_find_all(&s, XPL_STR("a,c"), &both, NULL), NULL);
     xpl_snapshot_unref(s);
 }
 
@@ -1048,6 +1076,7 @@ int main(void) {
     test_joined();
     test_joined_ranks();
     test_several_names();
+    test_too_many_names();
     test_orders_of_names();
     test_too_many_to_join();
     test_many_of_a_directory();
