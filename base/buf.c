@@ -24,6 +24,19 @@ uint8_t *xpl_buf_take(struct xpl_buf *b, size_t *ret_len) {
     return p;
 }
 
+static bool set_capacity(struct xpl_buf *b, size_t cap) {
+    // One more for the NUL that ends the text of xpl_buf_printf.
+    uint8_t *p = cap < SIZE_MAX ? xpl_sys_realloc(b->p, cap + 1) : NULL;
+    if (!p) return false;
+    b->p = p;
+    b->cap = cap;
+    return true;
+}
+
+void xpl_buf_expect(struct xpl_buf *b, size_t n) {
+    if (!b->failed && n > b->cap && n <= b->max) (void)set_capacity(b, n);
+}
+
 bool xpl_buf_room(struct xpl_buf *b, size_t n) {
     if (b->failed) return false;
     if (b->cap - b->n >= n) return true;
@@ -35,15 +48,8 @@ bool xpl_buf_room(struct xpl_buf *b, size_t n) {
     while (cap - b->n < n)
         cap = cap > b->max / 2 ? b->max : cap * 2;
     if (cap > b->max) cap = b->max;
-    // One more for the NUL that ends the text of xpl_buf_printf.
-    uint8_t *p = cap < SIZE_MAX ? xpl_sys_realloc(b->p, cap + 1) : NULL;
-    if (!p) {
-        b->failed = true;
-        return false;
-    }
-    b->p = p;
-    b->cap = cap;
-    return true;
+    b->failed = !set_capacity(b, cap);
+    return !b->failed;
 }
 
 void xpl_buf_printf(struct xpl_buf *b, const char *fmt, ...) {

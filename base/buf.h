@@ -30,6 +30,9 @@ void xpl_buf_fini(struct xpl_buf *b);
 // Hands the bytes over (free with xpl_sys_free) and leaves the buffer empty; NULL, with *ret_len
 // untouched, if it failed or, when it is empty, on OOM.
 uint8_t *xpl_buf_take(struct xpl_buf *b, size_t *ret_len);
+// Takes memory for exactly n bytes in all, unless n is more than the maximum or memory is short;
+// more bytes double it, as they do from 256 on without this call.
+void xpl_buf_expect(struct xpl_buf *b, size_t n);
 // Room for n bytes at b->p + b->n; the caller then advances b->n.  False once failed.
 bool xpl_buf_room(struct xpl_buf *b, size_t n);
 static inline void xpl_buf_put(struct xpl_buf *b, const void *p, size_t n) {

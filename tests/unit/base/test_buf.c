@@ -76,6 +76,24 @@ static void test_maximum(size_t max) {
     xpl_buf_fini(&b);
 }
 
+// The capacity is exactly the expected size, unless that exceeds the maximum; the buffer still
+// grows.
+static void test_expected(void) {
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(1000);
+    xpl_buf_expect(&b, 1001);
+    CHECK(!b.p && !b.failed);
+    xpl_buf_expect(&b, 300);
+    CHECK_EQ(b.cap, 300);
+    const uint8_t *const p = b.p;
+    for (int i = 0; i < 300; i++)
+        xpl_buf_putc(&b, 'x');
+    xpl_buf_expect(&b, 200);
+    CHECK(b.p == p && b.cap == 300);
+    xpl_buf_putc(&b, 'y');
+    CHECK_EQ(text_of(&b).len, 301);
+    CHECK_EQ(b.cap, 600);
+}
+
 static void test_failure_sticks(void) {
     XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(10);
     xpl_buf_str(&b, XPL_STR("123456"));
@@ -167,6 +185,7 @@ int main(void) {
     static const size_t edges[] = {0, 1, 2, 255, 256, 257, 511, 512, 513, 1000, 1999};
     for (size_t i = 0; i < sizeof edges / sizeof *edges; i++)
         test_maximum(edges[i]);
+    test_expected();
     test_failure_sticks();
     test_room();
     test_take();
