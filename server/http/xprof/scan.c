@@ -49,7 +49,7 @@ static bool is_over(void *arg) {
 }
 
 // The product of a host, referenced; NULL where the host cannot be read: it says nothing.  Fails
-// only without memory, where it would have.
+// only without memory, where it would have, and without time.
 static xpl_status_t get_product(struct xpl_http_request *r, const struct xpl_host *host,
                                 const struct xpl_product *product, unsigned variant,
                                 struct xpl_product_handle **ret, struct xpl_error *err) {
@@ -65,7 +65,8 @@ static xpl_status_t get_product(struct xpl_http_request *r, const struct xpl_hos
     if (st != XPL_OK || !(*ret)->stable ||
         !xpl_fingerprint_eq(&(*ret)->fingerprint, &host->fingerprint))
         s->unsure = true;
-    if (st != XPL_OK || (*ret)->status == XPL_OK) return st == XPL_RESOURCE_EXHAUSTED ? st : XPL_OK;
+    if (st == XPL_RESOURCE_EXHAUSTED || st == XPL_CANCELLED) return st;
+    if (st != XPL_OK || (*ret)->status == XPL_OK) return XPL_OK;
     xpl_object_unref(&(*ret)->object);
     *ret = NULL;
     return XPL_OK;
@@ -81,11 +82,14 @@ static bool scan_hosts(struct xpl_http_request *r, scan_fn *scan_host) {
     for (size_t i = 0; s->session && !s->enough && i < s->session->n_hosts; i++) {
         struct xpl_error err = {0};
         // After the last host the answer is complete, however late.
-        const xpl_status_t st = i && is_over(r)
-                                    ? xpl_error_set(&err, XPL_DEADLINE_EXCEEDED, __FILE__, __LINE__,
-                                                    UINT64_MAX, "%s", XPL_ENGINE_LATE)
-                                    : scan_host(r, &s->session->hosts[i], &err);
+        const xpl_status_t st =
+            i && is_over(r) ? XPL_CANCELLED : scan_host(r, &s->session->hosts[i], &err);
         if (st == XPL_OK) continue;
+        if (st == XPL_CANCELLED) {
+            err = (struct xpl_error){0};
+            (void)xpl_error_set(&err, XPL_DEADLINE_EXCEEDED, __FILE__, __LINE__, UINT64_MAX, "%s",
+                                XPL_ENGINE_LATE);
+        }
         s->err = err;
         return false;
     }
