@@ -81,7 +81,7 @@ struct xpl_tool_host {
     const char *path;    // of its file, for errors
 };
 
-// Values of hosts too many to be in memory at once (xpl_product.outline): each is got for as long
+// Values of hosts too many to be in memory at once (xpl_tool_takes_turns): each is got for as long
 // as it is used.
 struct xpl_tool_turns {
     // Gets the value of need `need` of host `host`.  ABORTED when the host's profile changed.  For

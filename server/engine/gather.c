@@ -124,6 +124,9 @@ static xpl_status_t get_products(struct xpl_gathering *g, size_t i, const unsign
         ret->err = got->handle->err;
         if (ret->status != XPL_OK) return XPL_OK; // broken: the other products would be, too
         ret->products[k] = got->handle->value;
+        // One with an outline is released once that is made.
+        if (is_in_turn(g, k) && !ret->products[k] && !g->q->tool->needs[k]->outline)
+            release_in_turn(g, i, k);
     }
     return XPL_OK;
 }
