@@ -131,26 +131,29 @@ static double compile_ps(const struct xpl_survey *s) {
     return ps;
 }
 
-static bool any_has(const struct xpl_str_list *l, const char *const *words, size_t n) {
-    for (size_t i = 0; i < l->n; i++)
-        for (size_t k = 0; k < n; k++)
-            if (xpl_str_has(l->v[i], xpl_str_from(words[k]))) return true;
-    return false;
-}
-
 // Profilers say only in words that events are missing: XLA's "Detected GPU events dropped on HOST",
 // the agent's "N GPU events dropped", ours of a trace of PyTorch whose file was cut.  Programs have
 // warnings about other dropped things.
-static bool is_truncated(const struct xpl_survey *s) {
-    static const char *const kWords[] = {"GPU events dropped", "the trace ends at byte"};
-    const struct xpl_diagnostics *const d = &s->stats->diagnostics;
-    const size_t n = sizeof kWords / sizeof *kWords;
-    return any_has(&d->errors, kWords, n) || any_has(&d->warnings, kWords, n);
+static bool is_loss(xpl_str_t text) {
+    return xpl_str_has(text, XPL_STR("GPU events dropped")) ||
+           xpl_str_has(text, XPL_STR("the trace ends at byte"));
 }
 
-// No device did anything.  An error is the cause even if the profiler also dropped events.
+// Whether some text is one of a loss, or is not.
+static bool any_is(const struct xpl_str_list *l, bool loss) {
+    for (size_t i = 0; i < l->n; i++)
+        if (is_loss(l->v[i]) == loss) return true;
+    return false;
+}
+
+static bool is_truncated(const struct xpl_survey *s) {
+    const struct xpl_diagnostics *const d = &s->stats->diagnostics;
+    return any_is(&d->errors, true) || any_is(&d->warnings, true);
+}
+
+// No device did anything.  Another error is the cause even if the profiler also dropped events.
 static void say_nothing(const struct xpl_survey *s, struct xpl_verdict *v) {
-    if (s->stats->diagnostics.errors.n) {
+    if (any_is(&s->stats->diagnostics.errors, false)) {
         v->cannot_tell = "profiler_error";
         append(v, "The profile has no events of a device, because the profiler failed");
     } else if (v->cannot_tell) {

@@ -527,6 +527,8 @@ static void test_verdicts(void) {
     struct xpl_buf broken = mk_open();
     mk_text(&broken, 2, "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES");
     struct xpl_buf lost = mk_open(), healthy = slow_profile(NULL, NULL, 0);
+    struct xpl_buf cut = mk_open(); // Kineto's own losses are errors
+    mk_text(&cut, 2, "the trace ends at byte 371 within a value: the rest is lost");
     struct xpl_buf both = mk_open(), partial = slow_profile(NULL, NULL, 0);
     mk_text(&lost, 3, kDropped);
     mk_text(&healthy, 3, kDropped);
@@ -556,6 +558,8 @@ static void test_verdicts(void) {
         {broken, "The profile has no events of a device, because the profiler failed",
          "profiler_error"},
         {lost, "The profile has no events of a device: the profiler dropped events, or was stopped",
+         "truncated"},
+        {cut, "The profile has no events of a device: the profiler dropped events, or was stopped",
          "truncated"},
         {both, "The profile has no events of a device, because the profiler failed",
          "profiler_error"},
