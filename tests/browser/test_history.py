@@ -27,7 +27,7 @@ def regression(tab):
     tab.page.keyboard.press("Enter")
     tab.page.wait_for_selector("h1:has-text('History')")
     tab.page.wait_for_selector("#history-directory")
-    shown(tab, "A history is of sessions of one program.")
+    shown(tab, "A history needs sessions of one program.")
     tab.page.select_option("#history-directory", "nightly")
     tab.page.wait_for_selector("section[aria-label='Regression of step time since nightly/run07']")
     tab.ready()
