@@ -141,6 +141,8 @@ struct xpl_time_sums {
 // Adds up the rows of device `d`, which begin at *row; *row moves behind them.
 void xpl_time_sum_device(const struct xpl_time_breakdown *b, size_t d, size_t *row,
                          struct xpl_time_sums *ret);
+// The step in which a time of the breakdown lies; XPL_BETWEEN_STEPS: none.
+uint32_t xpl_time_step_at(const struct xpl_time_breakdown *b, uint64_t t);
 // A device that is idle in all of the window is one that the program does not use: its idle time
 // says nothing of the program.  docs/findings.md.
 bool xpl_time_is_used(const struct xpl_time_sums *s);

@@ -15,6 +15,18 @@ void xpl_time_sum_device(const struct xpl_time_breakdown *b, size_t d, size_t *r
     }
 }
 
+uint32_t xpl_time_step_at(const struct xpl_time_breakdown *b, uint64_t t) {
+    size_t low = 0, high = b->steps.n;
+    while (low < high) {
+        const size_t mid = low + (high - low) / 2;
+        if (b->steps.v[mid].end_ps <= t)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low < b->steps.n && b->steps.v[low].begin_ps <= t ? (uint32_t)low : XPL_BETWEEN_STEPS;
+}
+
 bool xpl_time_is_used(const struct xpl_time_sums *s) {
     for (size_t c = 0; c < XPL_TIME_INPUT; c++)
         if (s->ps[c]) return true;

@@ -75,19 +75,6 @@ static bool is_in_step(const struct xpl_time_breakdown *b, uint32_t i, uint64_t 
     return i < b->steps.n && b->steps.v[i].begin_ps <= t && t < b->steps.v[i].end_ps;
 }
 
-// The step in which an instant lies; XPL_BETWEEN_STEPS: none.
-static uint32_t step_at(const struct xpl_time_breakdown *b, uint64_t t) {
-    size_t low = 0, high = b->steps.n;
-    while (low < high) {
-        const size_t mid = low + (high - low) / 2;
-        if (b->steps.v[mid].end_ps <= t)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return is_in_step(b, (uint32_t)low, t) ? (uint32_t)low : XPL_BETWEEN_STEPS;
-}
-
 // Sets *n to the op.
 static bool find_op(struct xpl_work *w, uint32_t md, uint64_t program, struct named_op *n) {
     struct xpl_arena *const a = w->k->scratch;
@@ -127,7 +114,7 @@ bool xpl_work_add(struct xpl_work *w, uint32_t md, uint64_t program, struct xpl_
     struct op_time *const op = &w->ops.v[n->op - 1];
     op->ps += span.end - span.begin;
     op->count++;
-    if (!is_in_step(w->k->b, w->step, span.begin)) w->step = step_at(w->k->b, span.begin);
+    if (!is_in_step(w->k->b, w->step, span.begin)) w->step = xpl_time_step_at(w->k->b, span.begin);
     if (w->step == XPL_BETWEEN_STEPS) return true;
     if ((!op->run || op->step != w->step) && !find_run(w, n->op - 1, w->step)) return false;
     w->runs.v[op->run - 1].count++;

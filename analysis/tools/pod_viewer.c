@@ -238,20 +238,6 @@ static bool list_steps(struct pod *p, struct xpl_arena *arena) {
     return true;
 }
 
-// The step in which the middle of a core's lies; XPL_BETWEEN_STEPS: none.
-static uint32_t step_of(const struct xpl_time_breakdown *b, const struct xpl_step_info *info) {
-    const uint64_t at = info->begin_ps + info->duration_ps / 2 - b->base_ps;
-    size_t low = 0, high = b->steps.n;
-    while (low < high) {
-        const size_t mid = low + (high - low) / 2;
-        if (b->steps.v[mid].end_ps <= at)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low < b->steps.n && b->steps.v[low].begin_ps <= at ? (uint32_t)low : XPL_BETWEEN_STEPS;
-}
-
 // NULL: the breakdown lacks it.
 static const struct xpl_time_row *row_of(const struct xpl_time_breakdown *b, size_t device,
                                          uint32_t step) {
@@ -265,7 +251,8 @@ static const struct xpl_time_row *row_of(const struct xpl_time_breakdown *b, siz
 static void sum_causes(const struct pod *p, const struct host_times *h,
                        const struct xpl_step_info *info, struct times *ret) {
     const struct xpl_time_breakdown *const b = h->b;
-    const uint32_t step = step_of(b, info);
+    const uint64_t middle = info->begin_ps + info->duration_ps / 2 - b->base_ps;
+    const uint32_t step = xpl_time_step_at(b, middle);
     const uint32_t core = p->in->n_hosts > 1 ? info->core_id % XPL_CORES_PER_HOST : info->core_id;
     uint64_t n = 0;
     struct times sum = {0};
