@@ -96,9 +96,10 @@ static xpl_status_t get_outlines(const struct xpl_resolving *r, size_t i, struct
     for (size_t k = 0; t && r->tool->needs[k]; k++) {
         const struct xpl_product *const p = r->tool->needs[k];
         const void *value;
-        if (!p->outline || h->products[k]) continue;
-        XPL_TRY(t->get(t->arg, i, k, &value, err));
-        const xpl_status_t st = p->outline(value, &h->outlines[k], err);
+        xpl_status_t st = XPL_OK;
+        if (!xpl_tool_takes_turns(r->tool, k) || h->products[k]) continue;
+        if (p->outline) XPL_TRY(t->get(t->arg, i, k, &value, err));
+        if (p->outline) st = p->outline(value, &h->outlines[k], err);
         t->release(t->arg, i, k);
         if (st != XPL_OK) return st;
     }
@@ -272,7 +273,7 @@ static void release_in_turn(void *arg, size_t i, size_t k) {
     d->owned[i][k] = NULL;
 }
 
-static xpl_status_t make_products(struct direct *d, size_t i, const unsigned *variants,
+static xpl_status_t make_products(const struct direct *d, size_t i, const unsigned *variants,
                                   struct xpl_exec *exec, struct xpl_error *err) {
     const struct xpl_tool *const tool = d->r->tool;
     for (size_t k = 0; tool->needs[k]; k++) {
@@ -280,15 +281,13 @@ static xpl_status_t make_products(struct direct *d, size_t i, const unsigned *va
         if (used < XPL_TOOL_MAX_NEEDS)
             XPL_TRY(make_product(d, i, used, XPL_TOOL_MAX_NEEDS, variants, exec, err));
         XPL_TRY(make_product(d, i, k, used, variants, exec, err));
-        // One with an outline is released once that is made.
-        if (is_in_turn(d, k) && !tool->needs[k]->outline) release_in_turn(d, i, k);
     }
     return XPL_OK;
 }
 
 static xpl_status_t make_host(void *arg, size_t i, const unsigned *variants, struct xpl_exec *exec,
                               struct xpl_resolved_host *ret, struct xpl_error *err) {
-    struct direct *const d = arg;
+    const struct direct *const d = arg;
     const struct xpl_resolve_host *const host = &d->r->hosts[i];
     struct xpl_error why = {0};
     ret->profile = host->profile;
@@ -332,7 +331,8 @@ static void free_products(const struct direct *d) {
             shelf_drop(&d->shelf[i][k]);
 }
 
-static bool has_outlines(const struct xpl_tool *tool) {
+bool xpl_resolve_in_turn(const struct xpl_tool *tool, size_t n_hosts) {
+    if (n_hosts < XPL_RESOLVE_MANY || tool->reads_profile) return false;
     for (size_t k = 0; tool->needs[k]; k++)
         if (tool->needs[k]->outline) return true;
     return false;
@@ -342,7 +342,7 @@ xpl_status_t xpl_resolve(const struct xpl_resolve *r, struct xpl_buf *out, struc
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct direct d = {.r = r, .turns = {get_in_turn, release_in_turn, &d}};
     xpl_arena_init(&arena, r->limit);
-    d.in_turn = r->n_hosts >= XPL_RESOLVE_MANY && !r->tool->reads_profile && has_outlines(r->tool);
+    d.in_turn = xpl_resolve_in_turn(r->tool, r->n_hosts);
     d.hosts = xpl_arena_zalloc(&arena, r->n_hosts * sizeof *d.hosts);
     d.owned = xpl_arena_zalloc(&arena, r->n_hosts * sizeof *d.owned);
     d.shelf = xpl_arena_zalloc(&arena, r->n_hosts * sizeof *d.shelf);

@@ -98,10 +98,14 @@ struct xpl_resolve {
     void *arg; // of both
 };
 
-// xpl_resolve_from with products that are made for this answer, one host after another.  Of
-// XPL_RESOLVE_MANY hosts or more those with an outline are packed until render asks for them in
-// turn.  Errors about a host begin with its path.
+// From so many hosts on products are kept packed: unpacked they are several times as large, and
+// those of hundreds of hosts would fill the memory.
 enum { XPL_RESOLVE_MANY = 9 };
+// Whether render asks for the tool's products of so many hosts in turn (xpl_tool_takes_turns).
+bool xpl_resolve_in_turn(const struct xpl_tool *tool, size_t n_hosts);
+
+// xpl_resolve_from with products that are made for this answer, one host after another; those that
+// render asks for in turn are packed until then.  Errors about a host begin with its path.
 xpl_status_t xpl_resolve(const struct xpl_resolve *r, struct xpl_buf *out, struct xpl_error *err)
     XPL_NODISCARD;
 

@@ -4,9 +4,6 @@
 #include "server/engine/answers.h"
 #include "server/engine/handle.h"
 
-// From so many hosts on they are kept packed: unpacked they are several times as large, and a
-// session of hundreds would fill the memory.
-enum { MANY_HOSTS = 9 };
 // Packed products that wait in memory for their turns take so much of --memory-limit; each one
 // beyond that is read from the store again.
 enum { PACKED_PART = 8 };
@@ -17,12 +14,6 @@ static void release_in_turn(void *arg, size_t i, size_t need);
 
 static bool is_full(const struct xpl_gathering *g) {
     return atomic_load(&g->packed_bytes) > g->ctx->limit / PACKED_PART;
-}
-
-static bool has_outlines(const struct xpl_tool *tool) {
-    for (size_t k = 0; tool->needs[k]; k++)
-        if (tool->needs[k]->outline) return true;
-    return false;
 }
 
 xpl_status_t xpl_gather_init(struct xpl_gathering *g, const struct xpl_answer_parts *parts,
@@ -37,7 +28,7 @@ xpl_status_t xpl_gather_init(struct xpl_gathering *g, const struct xpl_answer_pa
     for (size_t i = 0; i < q->n_hosts; i++)
         g->results[i].name = q->hosts[i]->name;
     g->turns = (struct xpl_tool_turns){get_in_turn, release_in_turn, g};
-    g->in_turn = q->n_hosts >= MANY_HOSTS && !q->tool->reads_profile && has_outlines(q->tool);
+    g->in_turn = xpl_resolve_in_turn(q->tool, q->n_hosts);
     // With several hosts, each would stay half built until the last is.
     if (ctx->deliver && q->n_hosts == 1) g->first = q->options;
     return XPL_OK;
@@ -66,7 +57,7 @@ static xpl_status_t get_product(struct xpl_gathering *g, size_t i, size_t k, boo
                                           .owner = g->ctx->owner,
                                           .bypass_cache = bypass_cache,
                                           .packed = p->residency == XPL_RESIDENCY_STORE &&
-                                                    q->n_hosts >= MANY_HOSTS,
+                                                    q->n_hosts >= XPL_RESOLVE_MANY,
                                           .passing = is_in_turn(g, k) && is_full(g),
                                           .changes = &g->changes[i]};
     XPL_TRY(xpl_product_get(g->parts->products, &r, &ctx, &g->times, &got->handle, err));
@@ -124,9 +115,6 @@ static xpl_status_t get_products(struct xpl_gathering *g, size_t i, const unsign
         ret->err = got->handle->err;
         if (ret->status != XPL_OK) return XPL_OK; // broken: the other products would be, too
         ret->products[k] = got->handle->value;
-        // One with an outline is released once that is made.
-        if (is_in_turn(g, k) && !ret->products[k] && !g->q->tool->needs[k]->outline)
-            release_in_turn(g, i, k);
     }
     return XPL_OK;
 }
