@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "analysis/ireeprof/clock.h"
 #include "analysis/ireeprof/schema.h"
 #include "base/buf.h"
 #include "base/str.h"
@@ -123,7 +124,7 @@ struct xpl_iree_field {
 static inline int64_t xpl_iree_span_at(const uint8_t *p) {
     int64_t v[2];
     memcpy(v, p, sizeof v);
-    return v[0] >= 0 && v[1] >= v[0] ? v[1] - v[0] : -1;
+    return xpl_iree_host_valid(v[0], v[1]) ? v[1] - v[0] : -1;
 }
 void xpl_row_fields(struct xpl_iree_rows *r, const struct xpl_iree_field *fields, size_t n,
                     const void *record);
