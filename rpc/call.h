@@ -77,7 +77,8 @@ bool xpl_rpc_call_cancelled(const struct xpl_rpc_call *c);
 bool xpl_rpc_call_finished(const struct xpl_rpc_call *c);
 // Whose token the call came with.  Valid as long as the call.
 const struct xpl_rpc_identity *xpl_rpc_call_get_identity(const struct xpl_rpc_call *c);
-// The client's address as gRPC writes it: "ipv4:192.0.2.7:40112", "unix:"; also when it is gone.
+// The client's address as gRPC writes it: "ipv4:192.0.2.7:40112", "unix:"; also when the client is
+// gone, except with TLS; "" if it is not known.
 void xpl_rpc_call_get_peer(const struct xpl_rpc_call *c, char ret[XPL_RPC_PEER_SIZE]);
 // When the request reached the handler, CLOCK_MONOTONIC nanoseconds.
 int64_t xpl_rpc_call_get_start_ns(const struct xpl_rpc_call *c);

@@ -126,7 +126,7 @@ def chromium(p):
 
 
 def keep_picture(place, name, page):
-    """WORK/NAME.png of what is no page of a server; PAGE is HTML."""
+    """Renders PAGE, which is HTML and comes from no server, into WORK/NAME.png."""
     from playwright.sync_api import sync_playwright
     with sync_playwright() as p:
         shown = chromium(p)

@@ -114,7 +114,8 @@ static void check_answer(int request, int file, enum sim_answer a) {
     if (a == SIM_ANSWER_RIGHT && judge.broken[file])
         wrong("request %d: file %d is broken", request, file);
     if (a == SIM_ANSWER_LEFT_OUT && !was_ever_lost(file))
-        wrong("request %d: file %d is left out, and nobody was lost with it", request, file);
+        wrong("request %d: file %d is left out, but no daemon was lost while it had it", request,
+              file);
 }
 
 void sim_judge_answered(int request, uint64_t now, const enum sim_answer *answers) {

@@ -213,7 +213,7 @@ static void has_ended(void *arg) {
 // SIGTERM: the end of a daemon in good order.
 static void stop_node(void *arg) {
     struct node *const n = arg;
-    disturb("is told to end", &n->process, 4 * SIM_S, 0);
+    disturb("gets SIGTERM", &n->process, 4 * SIM_S, 0);
     xpl_job_worker_stop(n->worker, sim_random(1500), has_ended, n);
     while (!n->ended)
         (void)sim_wait(&n->ended, SIM_NEVER);
