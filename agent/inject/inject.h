@@ -73,6 +73,10 @@ bool inject_load_cupti(void *cuda, struct cu_functions *cu, char *why, size_t si
 
 // ---- tracer.c: a capture ----
 
+// Times that the two clocks are read at the begin and at the end of a capture: the tightest counts.
+// Records that begin before it are left out.
+enum { INJECT_CLOCK_TRIES = 16 };
+
 // Runs from START to the STOP, the peer's end, or the program's.  `wake` is readable when the
 // program ends.
 void inject_run_capture(int fd, int wake, const struct xpl_agent_command *start, void *cuda);

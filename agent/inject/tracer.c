@@ -11,7 +11,7 @@
 
 #include "agent/inject/inject.h"
 
-enum { FLUSH_MS = 1000, CLOCK_TRIES = 16, READY = 2 };
+enum { FLUSH_MS = 1000, READY = 2 };
 
 // ---- buffers: CUPTI's threads take and return them, ours empties them ----
 
@@ -169,7 +169,7 @@ static uint64_t real_ns(void) {
 // The two clocks at one moment: the tightest of a few tries.
 static void send_clock(struct tracer *t) {
     struct xpl_record_clock best = {.uncertainty_ns = UINT64_MAX};
-    for (int i = 0; i < CLOCK_TRIES; i++) {
+    for (int i = 0; i < INJECT_CLOCK_TRIES; i++) {
         uint64_t cupti = 0;
         const uint64_t before = real_ns();
         if (t->cu.cuptiGetTimestamp(&cupti) != CU_OK) return;
