@@ -351,16 +351,25 @@ stage_bench() {
     build_release bench && compile bench release &&
         check "bench: programs" meson test -C "$build/release" --no-rebuild --benchmark
 }
-# The stages of every change but builds, ten times in random order beside load on all processors.
+# The stages of every change but builds, ten times in random order. Those of the build with gcc run beside the others,
+# so that each has a load on all processors.
 stage_chance() {
     build_gcc chance && build_asan chance && build_tsan chance && make_environments || return
-    local whole='' shuffle=1 round stage
+    local whole='' shuffle=1 round
     for round in $(seq "${XPL_ROUNDS:-10}"); do
-        for stage in $(shuf -e static gcc asan tsan smoke hostile); do
-            note "chance: round $round, $stage"
-            with_load "stage_$stage"
-        done
+        in_random_order "chance: round $round" gcc smoke hostile >"$build/beside.chance" 2>&1 </dev/null &
+        in_random_order "chance: round $round" static asan tsan
+        wait $! || result failed "chance: round $round ended early"
+        cat "$build/beside.chance"
     done
+}
+in_random_order() {
+    local stage
+    for stage in $(shuf -e "${@:2}"); do
+        note "$1, $stage"
+        "stage_$stage"
+    done
+    return 0
 }
 # with_load COMMAND...: beside a busy loop on each processor.
 with_load() {
