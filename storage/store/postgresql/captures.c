@@ -1,286 +1,171 @@
 // SPDX-License-Identifier: Apache-2.0
-// Captures of all daemons: their beginning, their end, and what becomes of those whose daemon is
-// gone.  Single statements on readers' connections, each of them a transaction.
+// Captures, targets and schedules of all daemons (../captures.h).  Single statements on readers'
+// connections, each of them a transaction.
+#include <string.h>
+
 #include "base/arena.h"
-#include "base/buf.h"
-#include "base/text/utf8.h"
 #include "storage/store/postgresql/impl.h"
 
-enum { MAX_ARRAY = 64 << 20, MAX_TEXT = 64 << 10, PRUNE_EVERY = 64, REAP = 64 };
+enum { PRUNE_EVERY = 64, REAP = 64 };
 
-enum xpl_pg_rc xpl_pg_rows_begin(struct xpl_pg_conn *c, const PGresult *r, struct xpl_pg_rows *to,
-                                 size_t size) {
-    to->n = (size_t)c->pq->ntuples(r);
-    to->v = xpl_arena_array(to->arena, to->n + 1, size);
-    return to->v ? XPL_PG_OK : XPL_PG_NOMEM;
-}
+// ---- captures ----
 
-void xpl_pg_array_text(struct xpl_buf *b, xpl_str_t text) {
-    struct xpl_buf clean = xpl_buf_of(MAX_TEXT);
-    xpl_utf8_clean(&clean, text, MAX_TEXT);
-    b->failed = b->failed || clean.failed;
-    xpl_pg_array_bytes(b, (xpl_bytes_t){clean.p, clean.n});
-    xpl_buf_fini(&clean);
-}
-
-enum xpl_pg_rc xpl_pg_read_number(struct xpl_pg_conn *c, const PGresult *r, void *ret) {
-    if (c->pq->ntuples(r) > 0) *(int64_t *)ret = xpl_pg_get_i64(c, r, 0, 0);
-    return XPL_PG_OK;
-}
-
-// ---- hosts as columns ----
-
-enum { TARGET, HOST, STATE, CODE, REASON, BYTES, ATTEMPTS, N_COLUMNS };
-
-static const enum xpl_pg_array column_types[N_COLUMNS] = {
-    [TARGET] = XPL_PG_TEXTS,  [HOST] = XPL_PG_TEXTS,   [STATE] = XPL_PG_INT8S,
-    [CODE] = XPL_PG_INT8S,    [REASON] = XPL_PG_TEXTS, [BYTES] = XPL_PG_INT8S,
-    [ATTEMPTS] = XPL_PG_INT8S};
-
-struct record { // of a capture, as parameters
-    struct xpl_buf columns[N_COLUMNS], text;
-    xpl_str_t session, message, made; // in `text`
-    bool failed;
-};
-
-static xpl_str_t put_clean(struct xpl_buf *b, xpl_str_t text, size_t *ret_at) {
-    *ret_at = b->n;
-    xpl_utf8_clean(b, text, MAX_TEXT);
-    return (xpl_str_t){NULL, b->n - *ret_at};
-}
-
-static void record_init(struct record *q, const struct xpl_history_capture *c) {
-    size_t at[3];
-    *q = (struct record){0};
-    xpl_buf_init(&q->text, 4 * MAX_TEXT);
-    q->session = put_clean(&q->text, c->session, &at[0]);
-    q->message = put_clean(&q->text, c->message, &at[1]);
-    q->made = put_clean(&q->text, c->made ? c->made->name : XPL_STR(""), &at[2]);
-    q->failed = q->text.failed;
-    if (!q->failed && q->text.p) { // it does not move any more
-        q->session.ptr = (const char *)q->text.p + at[0];
-        q->message.ptr = (const char *)q->text.p + at[1];
-        q->made.ptr = (const char *)q->text.p + at[2];
-    }
-    for (int k = 0; k < N_COLUMNS; k++) {
-        xpl_buf_init(&q->columns[k], MAX_ARRAY);
-        xpl_pg_array_begin(&q->columns[k], column_types[k], c->n_hosts);
-    }
-    for (size_t i = 0; i < c->n_hosts; i++) {
-        const struct xpl_history_host *const h = &c->hosts[i];
-        xpl_pg_array_text(&q->columns[TARGET], h->target);
-        xpl_pg_array_text(&q->columns[HOST], h->host);
-        xpl_pg_array_i64(&q->columns[STATE], h->state);
-        xpl_pg_array_i64(&q->columns[CODE], h->code);
-        xpl_pg_array_text(&q->columns[REASON], h->reason);
-        xpl_pg_array_i64(&q->columns[BYTES], (int64_t)h->bytes);
-        xpl_pg_array_i64(&q->columns[ATTEMPTS], (int64_t)h->attempts);
-    }
-    for (int k = 0; k < N_COLUMNS; k++)
-        q->failed = q->failed || q->columns[k].failed;
-}
-
-static void record_fini(struct record *q) {
-    for (int k = 0; k < N_COLUMNS; k++)
-        xpl_buf_fini(&q->columns[k]);
-    xpl_buf_fini(&q->text);
-}
+#define HOST(type, member) XPL_PG_MEMBER(type, struct xpl_history_host, member)
+static const struct xpl_pg_member host_members[] = {
+    HOST(TEXT, target), HOST(TEXT, host), HOST(INT, state),   HOST(INT, code),
+    HOST(TEXT, reason), HOST(I64, bytes), HOST(I64, attempts)};
+static const struct xpl_pg_shape host_shape = XPL_PG_SHAPE(host_members, struct xpl_history_host);
+#define HOST_COLUMNS "target, host, state, code, reason, bytes, attempts"
 
 // $1 state, $2 session, $3 code, $4 message, $5 begin, $6 end, $7 duration, $8 schedule, $9 owner,
-// $10 to $16 the hosts.
-static void put_record(struct xpl_pg_store *s, const struct record *q,
-                       const struct xpl_history_capture *c, struct xpl_pg_args *a) {
-    xpl_pg_arg_i64(a, c->state);
-    xpl_pg_arg_text(a, q->session);
-    xpl_pg_arg_i64(a, c->code);
-    xpl_pg_arg_text(a, q->message);
-    xpl_pg_arg_i64(a, xpl_pg_shared_ms(s, c->begin_ms));
-    xpl_pg_arg_i64(a, xpl_pg_shared_ms(s, c->end_ms));
-    xpl_pg_arg_i64(a, (int64_t)c->duration_ms);
-    xpl_pg_arg_i64(a, (int64_t)c->schedule_id);
-    xpl_pg_arg_text(a, xpl_str_from(s->owner));
-    for (int k = 0; k < N_COLUMNS; k++)
-        xpl_pg_arg_array(a, column_types[k], &q->columns[k]);
+// $10 to $16 the hosts.  Returns how many there are.
+static size_t put_record(struct xpl_pg_store *s, const struct xpl_history_capture *c,
+                         struct xpl_pg_arg v[XPL_PG_ARGS]) {
+    const struct xpl_pg_arg own[] = {xpl_pg_i64(c->state),
+                                     xpl_pg_text(c->session),
+                                     xpl_pg_i64(c->code),
+                                     xpl_pg_text(c->message),
+                                     xpl_pg_i64(xpl_pg_shared_ms(s, c->begin_ms)),
+                                     xpl_pg_i64(xpl_pg_shared_ms(s, c->end_ms)),
+                                     xpl_pg_u64(c->duration_ms),
+                                     xpl_pg_u64(c->schedule_id),
+                                     xpl_pg_owner(s)};
+    size_t n = sizeof own / sizeof *own;
+    memcpy(v, own, sizeof own);
+    for (size_t k = 0; k < host_shape.n; k++)
+        v[n++] = xpl_pg_array(host_members[k].type,
+                              c->n_hosts ? (const char *)c->hosts + host_members[k].at : NULL,
+                              c->n_hosts, sizeof *c->hosts);
+    return n;
 }
 
+#define CAPTURE_COLUMNS                                                                            \
+    "captures(state, session, code, message, begin_ms, end_ms, duration_ms, schedule_id, owner,"   \
+    " expires_at)"
 #define HOSTS_OF_C                                                                                 \
-    " h AS (INSERT INTO capture_hosts(capture_id, seq, target, host, state, code, reason, bytes,"  \
-    " attempts) SELECT c.id,i-1,t,n,s,e,r,b,a FROM c, unnest($10,$11,$12,$13,$14,$15,$16)"         \
+    " h AS (INSERT INTO capture_hosts(capture_id, seq, " HOST_COLUMNS ")"                          \
+    " SELECT c.id,i-1,t,n,s,e,r,b,a FROM c, unnest($10,$11,$12,$13,$14,$15,$16)"                   \
     " WITH ORDINALITY u(t,n,s,e,r,b,a,i) ON CONFLICT(capture_id, seq) DO UPDATE SET"               \
     " target=excluded.target, host=excluded.host, state=excluded.state, code=excluded.code,"       \
     " reason=excluded.reason, bytes=excluded.bytes, attempts=excluded.attempts)"
 
-// ---- beginning ----
-
 // Now and then: the oldest go, but for those that still run.
 static void prune(struct xpl_pg_store *s, uint64_t id) {
-    struct xpl_pg_args a = {0};
     if (id % PRUNE_EVERY || id <= XPL_HISTORY_CAPTURES) return;
-    xpl_pg_arg_i64(&a, (int64_t)(id - XPL_HISTORY_CAPTURES));
-    // What fails is done by the next.
-    if (xpl_pg_job_query(s,
-                         "WITH gone AS (DELETE FROM captures WHERE id<=$1 AND state<>1"
-                         " RETURNING id)"
-                         " DELETE FROM capture_hosts WHERE capture_id IN (SELECT id FROM gone)",
-                         &a, NULL, NULL, NULL) != XPL_OK)
-        return;
+    // A failure is made up for by the next call.
+    (void)xpl_pg_change(s,
+                        "WITH gone AS (DELETE FROM captures WHERE id<=$1 AND state<>1"
+                        " RETURNING id)"
+                        " DELETE FROM capture_hosts WHERE capture_id IN (SELECT id FROM gone)",
+                        XPL_PG_WITH(xpl_pg_u64(id - XPL_HISTORY_CAPTURES)), NULL);
 }
 
-xpl_status_t xpl_pg_begin_capture(struct xpl_store *base, const struct xpl_history_capture *c,
-                                  const struct xpl_schedule_claim *claim, uint64_t lease_ms,
-                                  uint64_t *ret_id, struct xpl_error *err) {
+static xpl_status_t begin(struct xpl_store *base, const struct xpl_history_capture *c,
+                          const struct xpl_schedule_claim *claim, uint64_t lease_ms,
+                          uint64_t *ret_id, struct xpl_error *err) {
     struct xpl_pg_store *const s = xpl_pg_of(base);
-    struct xpl_pg_args a = {0};
-    struct record q;
+    struct xpl_pg_arg v[XPL_PG_ARGS];
     int64_t id = 0;
-    record_init(&q, c);
-    put_record(s, &q, c, &a);
-    xpl_pg_arg_i64(&a, claim ? claim->fence : 0);
-    xpl_pg_arg_i64(&a, (int64_t)lease_ms);
-    const xpl_status_t st =
-        q.failed ? xpl_pg_fail(s, XPL_PG_NOMEM, "", err)
-                 : xpl_pg_job_query(
-                       s,
-                       "WITH s AS (SELECT id FROM schedules WHERE id=$8 AND owner=$9 AND fence=$17"
-                       " AND expires_at>clock_timestamp() FOR UPDATE),"
-                       " c AS (INSERT INTO captures(state, session, code, message, begin_ms,"
-                       " end_ms, duration_ms, schedule_id, owner, expires_at)"
-                       " SELECT $1,$2,$3,$4,$5,$6,$7,$8,$9,"
-                       " clock_timestamp()+$18::float8*interval '1 ms'"
-                       " WHERE $17=0 OR EXISTS (SELECT 1 FROM s) RETURNING id)," HOSTS_OF_C
-                       " SELECT id FROM c",
-                       &a, xpl_pg_read_number, &id, err);
-    record_fini(&q);
-    if (st != XPL_OK) return st;
+    size_t n = put_record(s, c, v);
+    v[n++] = xpl_pg_i64(claim ? claim->fence : 0);
+    v[n++] = xpl_pg_u64(lease_ms);
+    XPL_TRY(xpl_pg_select_number(
+        s,
+        "WITH s AS (SELECT id FROM schedules WHERE id=$8 AND owner=$9 AND fence=$17"
+        " AND expires_at>clock_timestamp() FOR UPDATE),"
+        " c AS (INSERT INTO " CAPTURE_COLUMNS " SELECT $1,$2,$3,$4,$5,$6,$7,$8,$9,"
+        " clock_timestamp()+$18::float8*interval '1 ms'"
+        " WHERE $17=0 OR EXISTS (SELECT 1 FROM s) RETURNING id)," HOSTS_OF_C " SELECT id FROM c",
+        &(const struct xpl_pg_args){v, n}, &id, err));
     if (!id) XPL_RETURN_ERROR(err, XPL_ABORTED, "the schedule is another daemon's by now");
     *ret_id = (uint64_t)id;
     prune(s, *ret_id);
     return XPL_OK;
 }
 
-xpl_status_t xpl_pg_withdraw_capture(struct xpl_store *base, uint64_t capture_id,
-                                     struct xpl_error *err) {
+static xpl_status_t withdraw(struct xpl_store *base, uint64_t capture_id, struct xpl_error *err) {
     struct xpl_pg_store *const s = xpl_pg_of(base);
-    struct xpl_pg_args a = {0};
-    xpl_pg_arg_i64(&a, (int64_t)capture_id);
-    xpl_pg_arg_text(&a, xpl_str_from(s->owner));
-    return xpl_pg_job_query(
+    return xpl_pg_change(
         s,
         "WITH c AS (DELETE FROM captures WHERE id=$1 AND owner=$2 AND state=1 RETURNING id),"
         " t AS (DELETE FROM capture_targets WHERE capture_id IN (SELECT id FROM"
         " c)) DELETE FROM capture_hosts WHERE capture_id IN (SELECT id FROM c)",
-        &a, NULL, NULL, err);
+        XPL_PG_WITH(xpl_pg_u64(capture_id), xpl_pg_owner(s)), err);
 }
 
-xpl_status_t xpl_pg_note_session(struct xpl_store *base, uint64_t capture_id, xpl_str_t session,
+static xpl_status_t note_session(struct xpl_store *base, uint64_t capture_id, xpl_str_t session,
                                  uint64_t ino, struct xpl_error *err) {
     struct xpl_pg_store *const s = xpl_pg_of(base);
-    struct xpl_pg_args a = {0};
-    xpl_pg_arg_i64(&a, (int64_t)capture_id);
-    xpl_pg_arg_text(&a, session); // a session writer made the name
-    xpl_pg_arg_i64(&a, (int64_t)ino);
-    xpl_pg_arg_text(&a, xpl_str_from(s->owner));
-    return xpl_pg_job_query(
-        s, "UPDATE captures SET session=$2, ino=$3 WHERE id=$1 AND owner=$4 AND state=1", &a, NULL,
-        NULL, err);
+    return xpl_pg_change(
+        s, "UPDATE captures SET session=$2, ino=$3 WHERE id=$1 AND owner=$4 AND state=1",
+        XPL_PG_WITH(xpl_pg_u64(capture_id), xpl_pg_text(session), xpl_pg_i64((int64_t)ino),
+                    xpl_pg_owner(s)),
+        err);
 }
 
-// ---- the end ----
-
-// What a statement that ends a capture says when that is not ours.
-static xpl_status_t check_ended(xpl_status_t st, int64_t id, struct xpl_error *err) {
-    if (st == XPL_OK && !id)
-        XPL_RETURN_ERROR(err, XPL_ABORTED, "the lease was over: the capture is interrupted");
-    return st;
+// A session that a schedule made, as six parameters.  Returns how many there are.
+static size_t put_session(struct xpl_pg_store *s, const struct xpl_history_session *one,
+                          struct xpl_pg_arg *v) {
+    const struct xpl_pg_arg all[] = {xpl_pg_text(one->name),
+                                     xpl_pg_i64((int64_t)one->dev),
+                                     xpl_pg_i64((int64_t)one->ino),
+                                     xpl_pg_u64(one->bytes),
+                                     xpl_pg_i64(xpl_pg_shared_ms(s, one->made_ms)),
+                                     xpl_pg_u64(one->n_hosts)};
+    memcpy(v, all, sizeof all);
+    return sizeof all / sizeof *all;
 }
+#define REPLACE_SESSION                                                                            \
+    " ON CONFLICT(schedule_id, name) DO UPDATE SET dev=excluded.dev, ino=excluded.ino,"            \
+    " bytes=excluded.bytes, made_ms=excluded.made_ms, hosts=excluded.hosts"
 
-xpl_status_t xpl_pg_put_capture(struct xpl_store *base, const struct xpl_history_capture *c,
-                                bool records, struct xpl_error *err) {
+static xpl_status_t put(struct xpl_store *base, const struct xpl_history_capture *c, bool records,
+                        struct xpl_error *err) {
     struct xpl_pg_store *const s = xpl_pg_of(base);
-    const struct xpl_history_session none = {0}, *const m = c->made ? c->made : &none;
-    struct xpl_pg_args a = {0};
-    struct record q;
+    const struct xpl_history_session none = {0};
+    struct xpl_pg_arg v[XPL_PG_ARGS];
     int64_t id = 0;
-    record_init(&q, c);
-    put_record(s, &q, c, &a);
-    xpl_pg_arg_i64(&a, (int64_t)c->id);
-    xpl_pg_arg_i64(&a, records);
-    xpl_pg_arg_text(&a, q.made);
-    xpl_pg_arg_i64(&a, (int64_t)m->dev);
-    xpl_pg_arg_i64(&a, (int64_t)m->ino);
-    xpl_pg_arg_i64(&a, (int64_t)m->bytes);
-    xpl_pg_arg_i64(&a, xpl_pg_shared_ms(s, m->made_ms));
-    xpl_pg_arg_i64(&a, (int64_t)m->n_hosts);
-    const xpl_status_t st =
-        q.failed
-            ? xpl_pg_fail(s, XPL_PG_NOMEM, "", err)
-            : xpl_pg_job_query(
-                  s,
-                  "WITH c AS (UPDATE captures SET state=$1, session=$2, code=$3, message=$4,"
-                  " begin_ms=$5, end_ms=$6, duration_ms=$7, schedule_id=$8 WHERE id=$17 AND"
-                  " owner=$9 AND state=1 AND expires_at>'-infinity' RETURNING id)," HOSTS_OF_C
-                  ", m AS (INSERT INTO schedule_sessions SELECT z.id,$19,$20,$21,$22,$23,$24"
-                  " FROM c, schedules z WHERE z.id=$8 AND $19<>'' ON CONFLICT(schedule_id, name)"
-                  " DO UPDATE SET dev=excluded.dev, ino=excluded.ino, bytes=excluded.bytes,"
-                  " made_ms=excluded.made_ms, hosts=excluded.hosts),"
-                  " t AS (DELETE FROM capture_targets WHERE $18=0 AND capture_id IN"
-                  " (SELECT id FROM c)),"
-                  " k AS (UPDATE capture_targets SET capture_id=0 WHERE $18<>0 AND capture_id IN"
-                  " (SELECT id FROM c)) SELECT id FROM c",
-                  &a, xpl_pg_read_number, &id, err);
-    record_fini(&q);
-    return check_ended(st, id, err);
+    size_t n = put_record(s, c, v);
+    v[n++] = xpl_pg_u64(c->id);
+    v[n++] = xpl_pg_i64(records);
+    n += put_session(s, c->made ? c->made : &none, v + n);
+    XPL_TRY(xpl_pg_select_number(
+        s,
+        "WITH c AS (UPDATE captures SET state=$1, session=$2, code=$3, message=$4,"
+        " begin_ms=$5, end_ms=$6, duration_ms=$7, schedule_id=$8 WHERE id=$17 AND"
+        " owner=$9 AND state=1 AND expires_at>'-infinity' RETURNING id)," HOSTS_OF_C
+        ", m AS (INSERT INTO schedule_sessions SELECT z.id,$19,$20,$21,$22,$23,$24"
+        " FROM c, schedules z WHERE z.id=$8 AND $19<>''" REPLACE_SESSION "),"
+        " t AS (DELETE FROM capture_targets WHERE $18=0 AND capture_id IN (SELECT id FROM c)),"
+        " k AS (UPDATE capture_targets SET capture_id=0 WHERE $18<>0 AND capture_id IN"
+        " (SELECT id FROM c)) SELECT id FROM c",
+        &(const struct xpl_pg_args){v, n}, &id, err));
+    if (!id) XPL_RETURN_ERROR(err, XPL_ABORTED, "the lease was over: the capture is interrupted");
+    return XPL_OK;
 }
 
-xpl_status_t xpl_pg_adopt_capture(struct xpl_store *base, const struct xpl_history_capture *c,
-                                  struct xpl_error *err) {
+static xpl_status_t adopt(struct xpl_store *base, const struct xpl_history_capture *c,
+                          struct xpl_error *err) {
     struct xpl_pg_store *const s = xpl_pg_of(base);
-    struct xpl_pg_args a = {0};
-    struct record q;
-    record_init(&q, c);
-    put_record(s, &q, c, &a);
-    const xpl_status_t st =
-        q.failed ? xpl_pg_fail(s, XPL_PG_NOMEM, "", err)
-                 : xpl_pg_job_query(
-                       s,
-                       "WITH c AS (INSERT INTO captures(state, session, code, message, begin_ms,"
-                       " end_ms, duration_ms, schedule_id, owner, expires_at)"
-                       " SELECT $1,$2,$3,$4,$5,$6,$7,$8,$9,'-infinity' WHERE NOT EXISTS (SELECT 1"
-                       " FROM captures WHERE begin_ms=$5 AND end_ms=$6 AND session=$2 AND"
-                       " message=$4 AND schedule_id=$8) RETURNING id)," HOSTS_OF_C " SELECT 1",
-                       &a, NULL, NULL, err);
-    record_fini(&q);
-    return st;
+    struct xpl_pg_arg v[XPL_PG_ARGS];
+    const size_t n = put_record(s, c, v);
+    return xpl_pg_change(s,
+                         "WITH c AS (INSERT INTO " CAPTURE_COLUMNS
+                         " SELECT $1,$2,$3,$4,$5,$6,$7,$8,$9,'-infinity' WHERE NOT EXISTS (SELECT 1"
+                         " FROM captures WHERE begin_ms=$5 AND end_ms=$6 AND session=$2 AND"
+                         " message=$4 AND schedule_id=$8) RETURNING id)," HOSTS_OF_C " SELECT 1",
+                         &(const struct xpl_pg_args){v, n}, err);
 }
 
-static enum xpl_pg_rc read_lost(struct xpl_pg_conn *c, const PGresult *r, void *arg) {
-    struct xpl_pg_rows *const to = arg;
-    struct xpl_capture_lost *l;
-    const enum xpl_pg_rc rc = xpl_pg_rows_begin(c, r, to, sizeof *l);
-    if (rc != XPL_PG_OK) return rc;
-    l = to->v;
-    for (int i = 0; i < (int)to->n; i++) {
-        l[i] = (struct xpl_capture_lost){.id = (uint64_t)xpl_pg_get_i64(c, r, i, 0),
-                                         .schedule_id = (uint64_t)xpl_pg_get_i64(c, r, i, 1),
-                                         .begin_ms = xpl_pg_get_i64(c, r, i, 2),
-                                         .ino = (uint64_t)xpl_pg_get_i64(c, r, i, 4)};
-        if (!xpl_pg_read_text(c, r, i, 3, to->arena, &l[i].session)) return XPL_PG_NOMEM;
-    }
-    return XPL_PG_OK;
-}
+#define LOST(type, member) XPL_PG_MEMBER(type, struct xpl_capture_lost, member)
+static const struct xpl_pg_member lost_members[] = {
+    LOST(I64, id), LOST(I64, schedule_id), LOST(MS, begin_ms), LOST(TEXT, session), LOST(I64, ino)};
+static const struct xpl_pg_shape lost_shape = XPL_PG_SHAPE(lost_members, struct xpl_capture_lost);
 
-xpl_status_t xpl_pg_reap_captures(struct xpl_store *base, struct xpl_arena *arena,
-                                  struct xpl_capture_lost **ret, size_t *ret_n,
-                                  struct xpl_error *err) {
+static xpl_status_t reap(struct xpl_store *base, struct xpl_arena *arena,
+                         struct xpl_capture_lost **ret, size_t *ret_n, struct xpl_error *err) {
     struct xpl_pg_store *const s = xpl_pg_of(base);
-    struct xpl_pg_rows to = {.arena = arena};
-    struct xpl_pg_args a = {0};
-    xpl_pg_arg_text(&a, xpl_str_from(s->owner));
-    xpl_pg_arg_i64(&a, XPL_HISTORY_INTERRUPTED);
-    xpl_pg_arg_i64(&a, XPL_HISTORY_HOST_FAILED);
-    xpl_pg_arg_i64(&a, XPL_ABORTED);
-    xpl_pg_arg_i64(&a, REAP);
-    XPL_TRY(xpl_pg_job_query(
+    return xpl_pg_select(
         s,
         "WITH l AS (SELECT id FROM captures WHERE state=1 AND expires_at<clock_timestamp() AND"
         " owner<>$1 LIMIT $5 FOR UPDATE SKIP LOCKED),"
@@ -291,102 +176,349 @@ xpl_status_t xpl_pg_reap_captures(struct xpl_store *base, struct xpl_arena *aren
         " (SELECT id FROM l)),"
         " t AS (DELETE FROM capture_targets WHERE expires_at<clock_timestamp() AND capture_id IN"
         " (SELECT id FROM l)) SELECT id, schedule_id, begin_ms, session, ino FROM c",
-        &a, read_lost, &to, err));
-    struct xpl_capture_lost *const lost = to.v;
-    for (size_t i = 0; i < to.n; i++)
-        lost[i].begin_ms = xpl_pg_our_ms(s, lost[i].begin_ms);
-    *ret = to.v;
-    *ret_n = to.n;
-    return XPL_OK;
+        XPL_PG_WITH(xpl_pg_owner(s), xpl_pg_i64(XPL_HISTORY_INTERRUPTED),
+                    xpl_pg_i64(XPL_HISTORY_HOST_FAILED), xpl_pg_i64(XPL_ABORTED), xpl_pg_i64(REAP)),
+        XPL_PG_INTO(&lost_shape, arena, ret, ret_n), err);
 }
 
-// ---- the list ----
+#define CAPTURE(type, member) XPL_PG_MEMBER(type, struct xpl_history_capture, member)
+static const struct xpl_pg_member capture_members[] = {
+    CAPTURE(I64, id),    CAPTURE(INT, state),       CAPTURE(TEXT, session),
+    CAPTURE(INT, code),  CAPTURE(TEXT, message),    CAPTURE(MS, begin_ms),
+    CAPTURE(MS, end_ms), CAPTURE(I64, duration_ms), CAPTURE(I64, schedule_id)};
+static const struct xpl_pg_shape capture_shape =
+    XPL_PG_SHAPE(capture_members, struct xpl_history_capture);
 
-static enum xpl_pg_rc read_captures(struct xpl_pg_conn *c, const PGresult *r, void *arg) {
-    struct xpl_pg_rows *const to = arg;
-    struct xpl_history_capture *l;
-    const enum xpl_pg_rc rc = xpl_pg_rows_begin(c, r, to, sizeof *l);
-    if (rc != XPL_PG_OK) return rc;
-    l = to->v;
-    for (int i = 0; i < (int)to->n; i++) {
-        l[i] = (struct xpl_history_capture){.id = (uint64_t)xpl_pg_get_i64(c, r, i, 0),
-                                            .state = (int)xpl_pg_get_i64(c, r, i, 1),
-                                            .code = (int)xpl_pg_get_i64(c, r, i, 3),
-                                            .begin_ms = xpl_pg_get_i64(c, r, i, 5),
-                                            .end_ms = xpl_pg_get_i64(c, r, i, 6),
-                                            .duration_ms = (uint64_t)xpl_pg_get_i64(c, r, i, 7),
-                                            .schedule_id = (uint64_t)xpl_pg_get_i64(c, r, i, 8)};
-        if (!xpl_pg_read_text(c, r, i, 2, to->arena, &l[i].session) ||
-            !xpl_pg_read_text(c, r, i, 4, to->arena, &l[i].message))
-            return XPL_PG_NOMEM;
-    }
-    return XPL_PG_OK;
-}
-
-static bool read_host(struct xpl_pg_conn *c, const PGresult *r, int row, struct xpl_arena *arena,
-                      struct xpl_history_host *h) {
-    *h = (struct xpl_history_host){.state = (int)xpl_pg_get_i64(c, r, row, 3),
-                                   .code = (int)xpl_pg_get_i64(c, r, row, 4),
-                                   .bytes = (uint64_t)xpl_pg_get_i64(c, r, row, 6),
-                                   .attempts = (uint64_t)xpl_pg_get_i64(c, r, row, 7)};
-    return xpl_pg_read_text(c, r, row, 1, arena, &h->target) &&
-           xpl_pg_read_text(c, r, row, 2, arena, &h->host) &&
-           xpl_pg_read_text(c, r, row, 5, arena, &h->reason);
-}
+struct captures {
+    struct xpl_pg_store *s;
+    struct xpl_arena *arena;
+    struct xpl_history_capture *list;
+    size_t n;
+};
 
 // Hosts come in the order of the captures, which are there already.
 static enum xpl_pg_rc read_hosts(struct xpl_pg_conn *c, const PGresult *r, void *arg) {
-    const struct xpl_pg_rows *const to = arg;
-    struct xpl_history_capture *const captures = to->v;
-    const size_t n = (size_t)c->pq->ntuples(r);
-    struct xpl_history_host *const hosts = xpl_arena_array(to->arena, n + 1, sizeof *hosts);
+    const struct captures *const to = arg;
+    const int n = c->pq->ntuples(r);
+    struct xpl_history_host *const hosts = xpl_arena_array(to->arena, (size_t)n + 1, sizeof *hosts);
     if (!hosts) return XPL_PG_NOMEM;
     size_t at = 0;
-    for (size_t i = 0; i < n; i++) {
-        const uint64_t id = (uint64_t)xpl_pg_get_i64(c, r, (int)i, 0);
-        while (at < to->n && captures[at].id != id)
+    for (int i = 0; i < n; i++) {
+        const uint64_t id = (uint64_t)xpl_pg_get_i64(c, r, i, 0);
+        while (at < to->n && to->list[at].id != id)
             at++;
         if (at == to->n) return XPL_PG_OTHER;
-        if (!read_host(c, r, (int)i, to->arena, &hosts[i])) return XPL_PG_NOMEM;
-        if (captures[at].n_hosts++ == 0) captures[at].hosts = &hosts[i];
+        if (!xpl_pg_read_row(to->s, r, i, 1, &host_shape, to->arena, &hosts[i]))
+            return XPL_PG_NOMEM;
+        if (to->list[at].n_hosts++ == 0) to->list[at].hosts = &hosts[i];
     }
     return XPL_PG_OK;
 }
 
-xpl_status_t xpl_pg_list_captures(struct xpl_store *base, uint64_t before, size_t limit,
-                                  struct xpl_arena *arena, struct xpl_history_capture **ret,
-                                  size_t *ret_n, struct xpl_error *err) {
-    struct xpl_pg_store *const s = xpl_pg_of(base);
-    struct xpl_pg_rows to = {.arena = arena};
-    struct xpl_pg_args a = {0}, hosts = {0};
-    struct xpl_buf ids;
-    xpl_pg_arg_i64(&a, before && before < INT64_MAX ? (int64_t)before : INT64_MAX);
-    xpl_pg_arg_i64(&a, limit < XPL_CAPTURES_MAX_LISTED ? (int64_t)limit : XPL_CAPTURES_MAX_LISTED);
-    XPL_TRY(xpl_pg_job_query(s,
-                             "SELECT id, state, session, code, message, begin_ms, end_ms,"
-                             " duration_ms, schedule_id FROM captures WHERE id<$1"
-                             " ORDER BY id DESC LIMIT $2",
-                             &a, read_captures, &to, err));
-    struct xpl_history_capture *const l = to.v;
-    for (size_t i = 0; i < to.n; i++) {
-        l[i].begin_ms = xpl_pg_our_ms(s, l[i].begin_ms);
-        l[i].end_ms = xpl_pg_our_ms(s, l[i].end_ms);
-    }
-    *ret = to.v;
+static xpl_status_t list(struct xpl_store *base, uint64_t before, size_t limit,
+                         struct xpl_arena *arena, struct xpl_history_capture **ret, size_t *ret_n,
+                         struct xpl_error *err) {
+    struct captures to = {.s = xpl_pg_of(base), .arena = arena};
+    const uint64_t end = before && before < INT64_MAX ? before : INT64_MAX;
+    const uint64_t most = limit < XPL_CAPTURES_MAX_LISTED ? limit : XPL_CAPTURES_MAX_LISTED;
+    XPL_TRY(xpl_pg_select(to.s,
+                          "SELECT id, state, session, code, message, begin_ms, end_ms,"
+                          " duration_ms, schedule_id FROM captures WHERE id<$1"
+                          " ORDER BY id DESC LIMIT $2",
+                          XPL_PG_WITH(xpl_pg_u64(end), xpl_pg_u64(most)),
+                          XPL_PG_INTO(&capture_shape, arena, &to.list, &to.n), err));
+    *ret = to.list;
     *ret_n = to.n;
     if (!to.n) return XPL_OK;
-    xpl_buf_init(&ids, MAX_ARRAY);
-    xpl_pg_array_begin(&ids, XPL_PG_INT8S, to.n);
-    for (size_t i = 0; i < to.n; i++)
-        xpl_pg_array_i64(&ids, (int64_t)(*ret)[i].id);
-    xpl_pg_arg_array(&hosts, XPL_PG_INT8S, &ids);
-    const xpl_status_t st =
-        ids.failed ? xpl_pg_fail(s, XPL_PG_NOMEM, "", err)
-                   : xpl_pg_job_query(s,
-                                      "SELECT capture_id, target, host, state, code, reason, bytes,"
-                                      " attempts FROM capture_hosts WHERE capture_id=ANY($1)"
-                                      " ORDER BY capture_id DESC, seq",
-                                      &hosts, read_hosts, &to, err);
-    xpl_buf_fini(&ids);
-    return st;
+    return xpl_pg_read(to.s,
+                       "SELECT capture_id, " HOST_COLUMNS " FROM capture_hosts"
+                       " WHERE capture_id=ANY($1) ORDER BY capture_id DESC, seq",
+                       XPL_PG_WITH(XPL_PG_COLUMN(I64, to.list, to.n, id)), read_hosts, &to, err);
 }
+
+// ---- targets: of all daemons one captures a program at a time ----
+
+struct holder { // of a target
+    int64_t at; // from 1
+    struct xpl_target_holder is;
+};
+#define HOLDER(type, member) XPL_PG_MEMBER(type, struct holder, member)
+static const struct xpl_pg_member holder_members[] = {
+    HOLDER(I64, at), HOLDER(I64, is.capture_id), HOLDER(I64, is.schedule_id),
+    HOLDER(BOOL, is.records), HOLDER(TEXT, is.daemon)};
+static const struct xpl_pg_shape holder_shape = XPL_PG_SHAPE(holder_members, struct holder);
+
+// In the order of their names, so that two daemons wait for each other in one order.  Of its
+// own schedule a capture takes what that records.
+static const char take_sql[] =
+    "INSERT INTO capture_targets AS t SELECT k,$2,$3,$4<>0,false,$5,"
+    " clock_timestamp()+$6::float8*interval '1 ms' FROM unnest($1) u(k) ORDER BY k"
+    " ON CONFLICT(target) DO UPDATE SET capture_id=excluded.capture_id,"
+    " schedule_id=excluded.schedule_id, records=excluded.records, wanted=false,"
+    " owner=excluded.owner, expires_at=excluded.expires_at"
+    " WHERE t.expires_at<clock_timestamp() OR t.capture_id=excluded.capture_id OR"
+    " (t.schedule_id=excluded.schedule_id AND t.schedule_id<>0)";
+
+// The owners of the others.  A schedule learns that somebody wants them, unless that is a schedule.
+static const char holders_sql[] =
+    "WITH w AS (UPDATE capture_targets SET wanted=true WHERE target=ANY($1) AND records AND"
+    " NOT wanted AND $3=0 AND capture_id<>$2)"
+    " SELECT i::bigint, t.capture_id, t.schedule_id, t.records::int::bigint, coalesce(d.name,'')"
+    " FROM unnest($1) WITH ORDINALITY u(k,i) JOIN capture_targets t ON t.target=k"
+    " LEFT JOIN daemons d ON d.id=t.owner WHERE t.capture_id<>$2";
+
+static xpl_status_t claim_targets(struct xpl_store *base, const struct xpl_target_taker *who,
+                                  const xpl_str_t *targets, size_t n, struct xpl_arena *arena,
+                                  struct xpl_target_holder *ret, struct xpl_error *err) {
+    struct xpl_pg_store *const s = xpl_pg_of(base);
+    const struct xpl_pg_arg names = xpl_pg_array(XPL_PG_TEXT, targets, n, sizeof *targets),
+                            capture = xpl_pg_u64(who->capture_id),
+                            schedule = xpl_pg_u64(who->schedule_id);
+    struct holder *others;
+    size_t n_others;
+    memset(ret, 0, n * sizeof *ret);
+    XPL_TRY(xpl_pg_change(s, take_sql,
+                          XPL_PG_WITH(names, capture, schedule, xpl_pg_i64(who->records),
+                                      xpl_pg_owner(s), xpl_pg_u64(who->lease_ms)),
+                          err));
+    XPL_TRY(xpl_pg_select(s, holders_sql, XPL_PG_WITH(names, capture, schedule),
+                          XPL_PG_INTO(&holder_shape, arena, &others, &n_others), err));
+    for (size_t i = 0; i < n_others; i++)
+        if (others[i].at >= 1 && (uint64_t)others[i].at <= n) ret[others[i].at - 1] = others[i].is;
+    return XPL_OK;
+}
+
+static xpl_status_t release_targets(struct xpl_store *base, uint64_t schedule_id,
+                                    struct xpl_error *err) {
+    struct xpl_pg_store *const s = xpl_pg_of(base);
+    return xpl_pg_change(s,
+                         "DELETE FROM capture_targets WHERE schedule_id=$1 AND owner=$2 AND"
+                         " capture_id=0",
+                         XPL_PG_WITH(xpl_pg_u64(schedule_id), xpl_pg_owner(s)), err);
+}
+
+// ---- leases ----
+
+static const struct xpl_pg_member claim_members[] = {
+    XPL_PG_MEMBER(I64, struct xpl_schedule_claim, id),
+    XPL_PG_MEMBER(I64, struct xpl_schedule_claim, fence)};
+static const struct xpl_pg_shape claim_shape =
+    XPL_PG_SHAPE(claim_members, struct xpl_schedule_claim);
+
+// Targets of what is not ours any more, or over, run out.  Captures have fence 0.
+static const char renew_sql[] =
+    "WITH e AS (SELECT clock_timestamp()+$2::float8*interval '1 ms' AS t),"
+    " c AS (UPDATE captures SET expires_at=e.t FROM e WHERE owner=$1 AND state=1 AND"
+    " expires_at>'-infinity' RETURNING id),"
+    " s AS (UPDATE schedules SET expires_at=e.t FROM e WHERE owner=$1 RETURNING id, fence),"
+    " x AS (UPDATE capture_targets SET expires_at=e.t FROM e WHERE owner=$1 AND"
+    " (capture_id IN (SELECT id FROM captures WHERE owner=$1 AND state=1 AND"
+    " expires_at>'-infinity') OR schedule_id IN (SELECT id FROM schedules WHERE owner=$1)))"
+    " SELECT id, 0::bigint FROM c UNION ALL SELECT id, fence FROM s";
+
+static xpl_status_t renew(struct xpl_store *base, uint64_t lease_ms, struct xpl_arena *arena,
+                          struct xpl_kept_leases *ret, struct xpl_error *err) {
+    struct xpl_pg_store *const s = xpl_pg_of(base);
+    struct xpl_schedule_claim *all;
+    size_t n;
+    XPL_TRY(xpl_pg_select(s, renew_sql, XPL_PG_WITH(xpl_pg_owner(s), xpl_pg_u64(lease_ms)),
+                          XPL_PG_INTO(&claim_shape, arena, &all, &n), err));
+    *ret = (struct xpl_kept_leases){.captures = xpl_arena_array(arena, n, sizeof *ret->captures),
+                                    .schedules = all};
+    if (!ret->captures) XPL_RETURN_OOM(err, "leases");
+    for (size_t i = 0; i < n; i++)
+        if (all[i].fence)
+            ret->schedules[ret->n_schedules++] = all[i];
+        else
+            ret->captures[ret->n_captures++] = all[i].id;
+    return XPL_OK;
+}
+
+#define STATE(type, member) XPL_PG_MEMBER(type, struct xpl_schedule_state, member)
+static const struct xpl_pg_member state_members[] = {
+    STATE(I64, claim.id), STATE(I64, claim.fence), STATE(BOOL, is_ours),
+    STATE(BOOL, is_free), STATE(BOOL, is_wanted),  STATE(TEXT, daemon)};
+static const struct xpl_pg_shape state_shape =
+    XPL_PG_SHAPE(state_members, struct xpl_schedule_state);
+
+// Captures that are lost come first, as one row with the id 0.
+static xpl_status_t inspect(struct xpl_store *base, struct xpl_arena *arena,
+                            struct xpl_schedule_state **ret, size_t *ret_n, bool *ret_lost,
+                            struct xpl_error *err) {
+    struct xpl_pg_store *const s = xpl_pg_of(base);
+    XPL_TRY(xpl_pg_select(
+        s,
+        "SELECT z.id, fence, (owner=$1)::int::bigint,"
+        " (z.expires_at<clock_timestamp())::int::bigint,"
+        " EXISTS(SELECT 1 FROM capture_targets t WHERE t.schedule_id=z.id AND"
+        " wanted)::int::bigint, coalesce(d.name,'') FROM schedules z LEFT JOIN daemons d"
+        " ON d.id=z.owner AND d.expires_at>clock_timestamp() UNION ALL SELECT 0,0,0,0,0,'' WHERE"
+        " EXISTS(SELECT 1 FROM captures WHERE state=1 AND expires_at<clock_timestamp() AND"
+        " owner<>$1) ORDER BY 1",
+        XPL_PG_WITH(xpl_pg_owner(s)), XPL_PG_INTO(&state_shape, arena, ret, ret_n), err));
+    *ret_lost = *ret_n && !(*ret)[0].claim.id;
+    *ret += *ret_lost;
+    *ret_n -= *ret_lost;
+    return XPL_OK;
+}
+
+#define SCHEDULE(type, member) XPL_PG_MEMBER(type, struct xpl_history_schedule, member)
+static const struct xpl_pg_member schedule_members[] = {
+    SCHEDULE(I64, id),     SCHEDULE(BYTES, request),       SCHEDULE(I64, created_ms),
+    SCHEDULE(MS, next_ms), SCHEDULE(I64, last_capture_id), SCHEDULE(I64, fence),
+    SCHEDULE(MS, done_ms)};
+static const struct xpl_pg_shape schedule_shape =
+    XPL_PG_SHAPE(schedule_members, struct xpl_history_schedule);
+#define SCHEDULE_COLUMNS                                                                           \
+    "s.id, request, created_ms, next_ms, last_capture_id, fence, coalesce((SELECT max(begin_ms)"   \
+    " FROM captures c WHERE c.schedule_id=s.id AND state NOT IN (1,5,6)),0)"
+
+static xpl_status_t claim(struct xpl_store *base, size_t max, uint64_t lease_ms,
+                          struct xpl_arena *arena, struct xpl_history_schedule **ret, size_t *ret_n,
+                          struct xpl_error *err) {
+    struct xpl_pg_store *const s = xpl_pg_of(base);
+    return xpl_pg_select(
+        s,
+        "WITH f AS (SELECT id FROM schedules WHERE expires_at<clock_timestamp()"
+        " ORDER BY next_ms, id LIMIT $3 FOR UPDATE SKIP LOCKED),"
+        " x AS (UPDATE captures SET expires_at='-infinity' WHERE state=1 AND"
+        " schedule_id IN (SELECT id FROM f))"
+        " UPDATE schedules s SET owner=$1, fence=fence+1,"
+        " expires_at=clock_timestamp()+$2::float8*interval '1 ms' FROM f WHERE s.id=f.id"
+        " RETURNING " SCHEDULE_COLUMNS,
+        XPL_PG_WITH(xpl_pg_owner(s), xpl_pg_u64(lease_ms), xpl_pg_u64(max)),
+        XPL_PG_INTO(&schedule_shape, arena, ret, ret_n), err);
+}
+
+static xpl_status_t give_back(struct xpl_store *base, const struct xpl_schedule_claim *c, size_t n,
+                              struct xpl_error *err) {
+    struct xpl_pg_store *const s = xpl_pg_of(base);
+    return xpl_pg_change(
+        s,
+        "UPDATE schedules s SET owner='', expires_at='-infinity' FROM"
+        " unnest($2,$3) u(i,f) WHERE s.id=u.i AND s.fence=u.f AND s.owner=$1",
+        XPL_PG_WITH(xpl_pg_owner(s), XPL_PG_COLUMN(I64, c, n, id), XPL_PG_COLUMN(I64, c, n, fence)),
+        err);
+}
+
+// ---- schedules ----
+
+static xpl_status_t add_schedule(struct xpl_store *base, const struct xpl_history_schedule *one,
+                                 uint64_t lease_ms, uint64_t *ret_id, struct xpl_error *err) {
+    struct xpl_pg_store *const s = xpl_pg_of(base);
+    int64_t id = 0;
+    XPL_TRY(xpl_pg_select_number(
+        s,
+        "INSERT INTO schedules(request, created_ms, next_ms, last_capture_id, owner, fence,"
+        " expires_at) VALUES($1,$2,$3,0,$4,($5>0)::int,CASE WHEN $5>0 THEN"
+        " clock_timestamp()+$5::float8*interval '1 ms' ELSE '-infinity' END) RETURNING id",
+        XPL_PG_WITH(xpl_pg_bytes(one->request), xpl_pg_i64(one->created_ms),
+                    xpl_pg_i64(xpl_pg_shared_ms(s, one->next_ms)),
+                    lease_ms ? xpl_pg_owner(s) : xpl_pg_text(XPL_STR("")), xpl_pg_u64(lease_ms)),
+        &id, err));
+    *ret_id = (uint64_t)id;
+    return XPL_OK;
+}
+
+static xpl_status_t add_session(struct xpl_store *base, uint64_t schedule_id,
+                                const struct xpl_history_session *one, struct xpl_error *err) {
+    struct xpl_pg_arg v[XPL_PG_ARGS] = {xpl_pg_u64(schedule_id)};
+    const size_t n = 1 + put_session(xpl_pg_of(base), one, v + 1);
+    return xpl_pg_change(xpl_pg_of(base),
+                         "INSERT INTO schedule_sessions SELECT id,$2,$3,$4,$5,$6,$7 FROM"
+                         " schedules WHERE id=$1" REPLACE_SESSION,
+                         &(const struct xpl_pg_args){v, n}, err);
+}
+
+// Two daemons do not make equal ones in the same millisecond.
+static xpl_status_t adopt_schedule(struct xpl_store *base, const struct xpl_history_schedule *one,
+                                   const struct xpl_history_session *sessions, size_t n,
+                                   struct xpl_error *err) {
+    int64_t found = 0;
+    XPL_TRY(xpl_pg_select_number(
+        xpl_pg_of(base), "SELECT id FROM schedules WHERE request=$1 AND created_ms=$2",
+        XPL_PG_WITH(xpl_pg_bytes(one->request), xpl_pg_i64(one->created_ms)), &found, err));
+    uint64_t id = (uint64_t)found;
+    if (!id) XPL_TRY(add_schedule(base, one, 0, &id, err));
+    for (size_t i = 0; i < n; i++)
+        XPL_TRY(add_session(base, id, &sessions[i], err));
+    return XPL_OK;
+}
+
+static xpl_status_t set_schedule(struct xpl_store *base, const struct xpl_history_schedule *one,
+                                 struct xpl_error *err) {
+    struct xpl_pg_store *const s = xpl_pg_of(base);
+    int64_t id = 0;
+    XPL_TRY(xpl_pg_select_number(
+        s,
+        "UPDATE schedules SET next_ms=$2, last_capture_id=$3 WHERE id=$1 AND owner=$4 AND fence=$5"
+        " RETURNING id",
+        XPL_PG_WITH(xpl_pg_u64(one->id), xpl_pg_i64(xpl_pg_shared_ms(s, one->next_ms)),
+                    xpl_pg_u64(one->last_capture_id), xpl_pg_owner(s), xpl_pg_i64(one->fence)),
+        &id, err));
+    if (!id) XPL_RETURN_ERROR(err, XPL_ABORTED, "the schedule is another daemon's by now");
+    return XPL_OK;
+}
+
+static xpl_status_t delete_schedule(struct xpl_store *base, uint64_t id, struct xpl_error *err) {
+    return xpl_pg_change(xpl_pg_of(base),
+                         "WITH gone AS (DELETE FROM schedule_sessions WHERE schedule_id=$1)"
+                         " DELETE FROM schedules WHERE id=$1",
+                         XPL_PG_WITH(xpl_pg_u64(id)), err);
+}
+
+static xpl_status_t schedules(struct xpl_store *base, struct xpl_arena *arena,
+                              struct xpl_history_schedule **ret, size_t *ret_n,
+                              struct xpl_error *err) {
+    return xpl_pg_select(xpl_pg_of(base),
+                         "SELECT " SCHEDULE_COLUMNS " FROM schedules s ORDER BY s.id", NULL,
+                         XPL_PG_INTO(&schedule_shape, arena, ret, ret_n), err);
+}
+
+#define SESSION(type, member) XPL_PG_MEMBER(type, struct xpl_history_session, member)
+static const struct xpl_pg_member session_members[] = {SESSION(TEXT, name),  SESSION(I64, dev),
+                                                       SESSION(I64, ino),    SESSION(I64, bytes),
+                                                       SESSION(MS, made_ms), SESSION(I64, n_hosts)};
+static const struct xpl_pg_shape session_shape =
+    XPL_PG_SHAPE(session_members, struct xpl_history_session);
+
+static xpl_status_t sessions(struct xpl_store *base, uint64_t schedule_id, struct xpl_arena *arena,
+                             struct xpl_history_session **ret, size_t *ret_n,
+                             struct xpl_error *err) {
+    return xpl_pg_select(xpl_pg_of(base),
+                         "SELECT name, dev, ino, bytes, made_ms, hosts FROM schedule_sessions"
+                         " WHERE schedule_id=$1 ORDER BY made_ms, name COLLATE \"C\"",
+                         XPL_PG_WITH(xpl_pg_u64(schedule_id)),
+                         XPL_PG_INTO(&session_shape, arena, ret, ret_n), err);
+}
+
+static xpl_status_t forget_session(struct xpl_store *base, uint64_t schedule_id, xpl_str_t name,
+                                   struct xpl_error *err) {
+    return xpl_pg_change(xpl_pg_of(base),
+                         "DELETE FROM schedule_sessions WHERE schedule_id=$1 AND name=$2",
+                         XPL_PG_WITH(xpl_pg_u64(schedule_id), xpl_pg_text(name)), err);
+}
+
+const struct xpl_captures_ops xpl_pg_captures = {
+    .begin = begin,
+    .withdraw = withdraw,
+    .note_session = note_session,
+    .put = put,
+    .adopt = adopt,
+    .list = list,
+    .claim_targets = claim_targets,
+    .release_targets = release_targets,
+    .reap = reap,
+    .renew = renew,
+    .inspect = inspect,
+    .claim = claim,
+    .give_back = give_back,
+    .add_schedule = add_schedule,
+    .adopt_schedule = adopt_schedule,
+    .set_schedule = set_schedule,
+    .delete_schedule = delete_schedule,
+    .schedules = schedules,
+    .add_session = add_session,
+    .sessions = sessions,
+    .forget_session = forget_session,
+};

@@ -11,12 +11,10 @@
 #include "storage/store/encoding.h"
 #include "storage/store/postgresql/impl.h"
 
-enum { ASK_AGAIN_S = 5, MAX_NAMES_BYTES = 256 << 20 };
+enum { ASK_AGAIN_S = 5 };
 
 // Only the database's clock counts.  The fence grows when the lease changes hands.
 enum xpl_pg_rc xpl_pg_lease_catalogue(struct xpl_pg_store *s, int64_t *ret_fence) {
-    struct xpl_pg_args a = {0};
-    xpl_pg_arg_text(&a, xpl_str_from(s->owner));
     return xpl_pg_ask(s->w,
                       "INSERT INTO leases AS l VALUES('catalogue',$1,1,clock_timestamp()+"
                       "interval '90 s') ON CONFLICT(name) DO UPDATE SET owner=excluded.owner,"
@@ -24,7 +22,7 @@ enum xpl_pg_rc xpl_pg_lease_catalogue(struct xpl_pg_store *s, int64_t *ret_fence
                       " expires_at=excluded.expires_at"
                       " WHERE l.owner=excluded.owner OR l.expires_at<clock_timestamp()"
                       " RETURNING fence",
-                      &a, ret_fence);
+                      XPL_PG_WITH(xpl_pg_owner(s)), ret_fence);
 }
 
 void xpl_pg_leave_catalogue(struct xpl_pg_store *s) {
@@ -36,40 +34,35 @@ static enum xpl_pg_rc add_hosts(struct xpl_pg_store *s, const struct xpl_session
     for (size_t i = 0; rc == XPL_PG_OK && i < se->n_hosts; i++) {
         const struct xpl_host *const h = &se->hosts[i];
         uint8_t fingerprint[XPL_STORE_FINGERPRINT];
-        struct xpl_pg_args a = {0};
         xpl_store_fingerprint_bytes(&h->fingerprint, fingerprint);
-        xpl_pg_arg_i64(&a, id);
-        xpl_pg_arg_text(&a, h->name);
-        xpl_pg_arg_bytes(&a, (xpl_bytes_t){fingerprint, sizeof fingerprint});
-        xpl_pg_arg_u64(&a, h->fingerprint.size);
-        xpl_pg_arg_i64(&a, h->fingerprint.mtime_ns);
-        rc = xpl_pg_query(s->w, "INSERT INTO hosts VALUES($1,$2,$3,$4,$5)", &a, NULL);
+        rc = xpl_pg_query(s->w, "INSERT INTO hosts VALUES($1,$2,$3,$4,$5)",
+                          XPL_PG_WITH(xpl_pg_i64(id), xpl_pg_text(h->name),
+                                      xpl_pg_bytes((xpl_bytes_t){fingerprint, sizeof fingerprint}),
+                                      xpl_pg_u64(h->fingerprint.size),
+                                      xpl_pg_i64(h->fingerprint.mtime_ns)),
+                          NULL);
     }
     return rc;
 }
 
 static enum xpl_pg_rc write_session(struct xpl_pg_store *s, const struct xpl_session *se,
                                     xpl_str_t path) {
-    struct xpl_pg_args a = {0}, hosts = {0};
     int64_t id = 0;
-    xpl_pg_arg_text(&a, se->name);
-    xpl_pg_arg_text(&a, path);
-    xpl_pg_arg_u64(&a, se->n_hosts ? (uint64_t)se->mtime_ns : UINT64_MAX);
-    xpl_pg_arg_u64(&a, se->bytes);
-    xpl_pg_arg_i64(&a, (int64_t)se->n_hosts);
-    xpl_pg_arg_i64(&a, xpl_store_session_digest(se));
-    xpl_pg_arg_i64(&a, se->captured_ns);
     enum xpl_pg_rc rc = xpl_pg_ask(
         s->w,
         "INSERT INTO sessions AS s(name, path, mtime_ns, size_bytes, n_hosts, digest,"
         " captured_ns) VALUES($1,$2,$3,$4,$5,$6,$7) ON CONFLICT(name) DO UPDATE SET path=$2,"
         " mtime_ns=$3, size_bytes=$4, n_hosts=$5, digest=$6, captured_ns=$7"
         " WHERE s.digest<>$6 RETURNING id",
-        &a, &id);
+        XPL_PG_WITH(xpl_pg_text(se->name), xpl_pg_text(path),
+                    xpl_pg_u64(se->n_hosts ? (uint64_t)se->mtime_ns : UINT64_MAX),
+                    xpl_pg_u64(se->bytes), xpl_pg_u64(se->n_hosts),
+                    xpl_pg_i64(xpl_store_session_digest(se)), xpl_pg_i64(se->captured_ns)),
+        &id);
     if (rc == XPL_PG_NONE) return XPL_PG_OK; // as it was
     if (rc != XPL_PG_OK) return rc;
-    xpl_pg_arg_i64(&hosts, id);
-    rc = xpl_pg_query(s->w, "DELETE FROM hosts WHERE session_id=$1", &hosts, NULL);
+    rc = xpl_pg_query(s->w, "DELETE FROM hosts WHERE session_id=$1", XPL_PG_WITH(xpl_pg_i64(id)),
+                      NULL);
     return rc == XPL_PG_OK ? add_hosts(s, se, id) : rc;
 }
 
@@ -82,22 +75,12 @@ static enum xpl_pg_rc put_session(struct xpl_pg_store *s, const struct xpl_sessi
 }
 
 static enum xpl_pg_rc delete_removed(struct xpl_pg_store *s, const struct xpl_snapshot *snap) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf names = xpl_buf_of(MAX_NAMES_BYTES);
-    struct xpl_pg_args a = {0};
-    xpl_pg_array_begin(&names, XPL_PG_TEXTS, snap->n_sessions);
-    for (size_t i = 0; i < snap->n_sessions; i++)
-        xpl_pg_array_bytes(&names, (xpl_bytes_t){(const uint8_t *)snap->sessions[i].name.ptr,
-                                                 snap->sessions[i].name.len});
-    enum xpl_pg_rc rc = names.failed ? XPL_PG_NOMEM : XPL_PG_OK;
-    if (rc == XPL_PG_OK) {
-        xpl_pg_arg_array(&a, XPL_PG_TEXTS, &names);
-        rc = xpl_pg_query(s->w,
-                          "WITH gone AS (DELETE FROM sessions s WHERE NOT EXISTS (SELECT 1 FROM"
-                          " unnest($1) AS t(name) WHERE t.name=s.name) RETURNING id)"
-                          " DELETE FROM hosts WHERE session_id IN (SELECT id FROM gone)",
-                          &a, NULL);
-    }
-    return rc;
+    return xpl_pg_query(s->w,
+                        "WITH gone AS (DELETE FROM sessions s WHERE NOT EXISTS (SELECT 1 FROM"
+                        " unnest($1) AS t(name) WHERE t.name=s.name) RETURNING id)"
+                        " DELETE FROM hosts WHERE session_id IN (SELECT id FROM gone)",
+                        XPL_PG_WITH(XPL_PG_COLUMN(TEXT, snap->sessions, snap->n_sessions, name)),
+                        NULL);
 }
 
 static enum xpl_pg_rc write_catalogue(struct xpl_pg_store *s, const struct xpl_snapshot *snap,

@@ -3,6 +3,7 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,8 +11,9 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/text/utf8.h"
 
-enum { INT8_OID = 20, TEXT_OID = 25, BYTEA_OID = 17 };
+enum { MAX_ARGS_BYTES = 256 << 20, MAX_TEXT = 64 << 10, MAX_NAME = 4096, ID_BYTES = 16 };
 
 // ---- waiting ----
 
@@ -186,65 +188,92 @@ bool xpl_pg_is_alive(struct xpl_pg_conn *c) {
 
 // ---- parameters ----
 
-static void add_arg(struct xpl_pg_args *a, Oid type, const void *p, size_t len) {
-    a->types[a->n] = type;
-    a->values[a->n] = p;
-    a->lens[a->n] = (int)len;
-    a->formats[a->n++] = 1;
-}
-
-void xpl_pg_arg_i64(struct xpl_pg_args *a, int64_t v) {
-    const uint64_t be = htobe64((uint64_t)v);
-    memcpy(a->numbers[a->n], &be, sizeof be);
-    add_arg(a, INT8_OID, a->numbers[a->n], sizeof be);
-}
-
-void xpl_pg_arg_u64(struct xpl_pg_args *a, uint64_t v) {
-    if (v <= INT64_MAX)
-        xpl_pg_arg_i64(a, (int64_t)v);
-    else
-        add_arg(a, INT8_OID, NULL, 0);
-}
-
-void xpl_pg_arg_bytes(struct xpl_pg_args *a, xpl_bytes_t v) {
-    add_arg(a, BYTEA_OID, v.len ? (const void *)v.ptr : "", v.len);
-}
-
-void xpl_pg_arg_text(struct xpl_pg_args *a, xpl_str_t v) {
-    add_arg(a, TEXT_OID, v.len ? v.ptr : "", v.len);
-}
-
-void xpl_pg_arg_null_bytes(struct xpl_pg_args *a) {
-    add_arg(a, BYTEA_OID, NULL, 0);
-}
+// What the server calls the types, and arrays of them.
+static const Oid oids[][2] = {
+    [XPL_PG_I64] = {20, 1016},  [XPL_PG_U64] = {20, 1016},  [XPL_PG_INT] = {20, 1016},
+    [XPL_PG_BOOL] = {20, 1016}, [XPL_PG_FLAG] = {16, 1000}, [XPL_PG_REAL] = {701, 1022},
+    [XPL_PG_TEXT] = {25, 1009}, [XPL_PG_NAME] = {25, 1009}, [XPL_PG_BYTES] = {17, 1001},
+    [XPL_PG_ID] = {17, 1001},   [XPL_PG_MS] = {20, 1016},
+};
 
 static void put_be32(struct xpl_buf *b, uint32_t v) {
     const uint32_t be = htobe32(v);
     xpl_buf_put(b, &be, sizeof be);
 }
 
-void xpl_pg_array_begin(struct xpl_buf *b, enum xpl_pg_array type, size_t n) {
-    const uint32_t element = type == XPL_PG_INT8S    ? INT8_OID
-                             : type == XPL_PG_BYTEAS ? BYTEA_OID
-                                                     : TEXT_OID;
-    const uint32_t head[] = {n ? 1 : 0, 0, element, (uint32_t)n, 1};
-    for (size_t i = 0; i < (n ? 5u : 3u); i++)
-        put_be32(b, head[i]);
-}
-
-void xpl_pg_array_i64(struct xpl_buf *b, int64_t v) {
-    const uint64_t be = htobe64((uint64_t)v);
-    put_be32(b, sizeof be);
+static void put_be64(struct xpl_buf *b, uint64_t v) {
+    const uint64_t be = htobe64(v);
     xpl_buf_put(b, &be, sizeof be);
 }
 
-void xpl_pg_array_bytes(struct xpl_buf *b, xpl_bytes_t v) {
-    put_be32(b, (uint32_t)v.len);
-    xpl_buf_put(b, v.ptr, v.len);
+// Appends the value at `p`; false: it is NULL.
+static bool put_value(struct xpl_buf *b, enum xpl_pg_type type, const void *p) {
+    uint64_t number = 0;
+    switch (type) {
+        case XPL_PG_I64:
+        case XPL_PG_MS:
+        case XPL_PG_U64:
+            memcpy(&number, p, sizeof number);
+            if (type == XPL_PG_U64 && number > INT64_MAX) return false;
+            break;
+        case XPL_PG_INT: number = (uint64_t) * (const int *)p; break;
+        case XPL_PG_BOOL: number = *(const bool *)p; break;
+        case XPL_PG_REAL:
+            memcpy(&number, p, sizeof number);
+            if (!isfinite(*(const double *)p)) return false;
+            break;
+        case XPL_PG_FLAG: xpl_buf_putc(b, *(const bool *)p); return true;
+        case XPL_PG_TEXT: xpl_utf8_clean(b, *(const xpl_str_t *)p, MAX_TEXT); return true;
+        case XPL_PG_NAME: xpl_utf8_clean(b, *(const xpl_str_t *)p, MAX_NAME); return true;
+        case XPL_PG_BYTES: xpl_buf_str(b, *(const xpl_str_t *)p); return true;
+        case XPL_PG_ID: xpl_buf_put(b, p, ID_BYTES); return true;
+    }
+    put_be64(b, number);
+    return true;
 }
 
-void xpl_pg_arg_array(struct xpl_pg_args *a, enum xpl_pg_array type, const struct xpl_buf *b) {
-    add_arg(a, (Oid)type, b->p, b->n);
+// Its dimensions, then a length (-1: NULL) and a value for each element.
+static void put_array(struct xpl_buf *b, const struct xpl_pg_arg *a) {
+    const uint32_t head[] = {a->n ? 1 : 0, 0, oids[a->type][0], (uint32_t)a->n, 1};
+    for (size_t i = 0; i < (a->n ? 5u : 3u); i++)
+        put_be32(b, head[i]);
+    for (size_t i = 0; i < a->n; i++) {
+        const size_t at = b->n;
+        put_be32(b, UINT32_MAX);
+        if (!put_value(b, a->type, (const char *)a->first + i * a->stride) || b->failed) continue;
+        const uint32_t be = htobe32((uint32_t)(b->n - at - sizeof be));
+        memcpy(b->p + at, &be, sizeof be);
+    }
+}
+
+// Parameters as libpq takes them.
+struct params {
+    Oid types[XPL_PG_ARGS];
+    const char *values[XPL_PG_ARGS];
+    int lens[XPL_PG_ARGS], formats[XPL_PG_ARGS];
+    struct xpl_buf b; // has the values
+};
+
+// False: no memory.
+static bool encode(const struct xpl_pg_args *args, struct params *ret) {
+    bool is_null[XPL_PG_ARGS];
+    size_t at[XPL_PG_ARGS + 1] = {0};
+    xpl_buf_init(&ret->b, MAX_ARGS_BYTES);
+    for (size_t i = 0; i < args->n; i++) {
+        const struct xpl_pg_arg *const a = &args->v[i];
+        is_null[i] = a->is_null;
+        if (a->is_array)
+            put_array(&ret->b, a);
+        else if (!a->is_null)
+            is_null[i] = !put_value(&ret->b, a->type, a->first ? a->first : &a->value);
+        at[i + 1] = ret->b.n;
+        ret->types[i] = oids[a->type][a->is_array];
+        ret->lens[i] = (int)(at[i + 1] - at[i]);
+        ret->formats[i] = 1;
+    }
+    for (size_t i = 0; i < args->n; i++) // the buffer moves no more; one without bytes has none
+        ret->values[i] = is_null[i] ? NULL : ret->b.p ? (const char *)ret->b.p + at[i] : "";
+    return !ret->b.failed;
 }
 
 // ---- what the server says ----
@@ -258,8 +287,7 @@ static enum xpl_pg_rc failed(struct xpl_pg_conn *c, const PGresult *r) {
 
 static enum xpl_pg_rc meaning(struct xpl_pg_conn *c, const PGresult *r) {
     const ExecStatusType st = c->pq->resultStatus(r);
-    if (st == PGRES_COMMAND_OK || st == PGRES_TUPLES_OK || st == PGRES_SINGLE_TUPLE ||
-        st == PGRES_COPY_IN)
+    if (st == PGRES_COMMAND_OK || st == PGRES_TUPLES_OK || st == PGRES_SINGLE_TUPLE)
         return XPL_PG_OK;
     return failed(c, r);
 }
@@ -291,17 +319,26 @@ enum xpl_pg_rc xpl_pg_exec(struct xpl_pg_conn *c, const char *sql) {
     return c->pq->sendQuery(c->c, sql) ? finish(c, NULL) : lost(c);
 }
 
-static bool send_params(struct xpl_pg_conn *c, const char *sql, const struct xpl_pg_args *a) {
+static enum xpl_pg_rc send_params(struct xpl_pg_conn *c, const char *sql,
+                                  const struct xpl_pg_args *a) {
+    const struct xpl_pg_args none = {0}, *const args = a ? a : &none;
+    struct params p;
     start_statement(c);
-    return c->pq->sendQueryParams(c->c, sql, a ? a->n : 0, a ? a->types : NULL,
-                                  a ? a->values : NULL, a ? a->lens : NULL, a ? a->formats : NULL,
-                                  1);
+    enum xpl_pg_rc rc = XPL_PG_OK;
+    if (!encode(args, &p))
+        rc = fail(c, XPL_PG_NOMEM, "out of memory");
+    else if (!c->pq->sendQueryParams(c->c, sql, (int)args->n, p.types, p.values, p.lens, p.formats,
+                                     1))
+        rc = lost(c);
+    xpl_buf_fini(&p.b);
+    return rc;
 }
 
 enum xpl_pg_rc xpl_pg_query(struct xpl_pg_conn *c, const char *sql, const struct xpl_pg_args *a,
                             PGresult **ret) {
     if (ret) *ret = NULL;
-    return send_params(c, sql, a) ? finish(c, ret) : lost(c);
+    const enum xpl_pg_rc rc = send_params(c, sql, a);
+    return rc == XPL_PG_OK ? finish(c, ret) : rc;
 }
 
 enum xpl_pg_rc xpl_pg_run(struct xpl_pg_conn *c, const char *sql, const struct xpl_pg_args *a,
@@ -328,8 +365,9 @@ enum xpl_pg_rc xpl_pg_ask(struct xpl_pg_conn *c, const char *sql, const struct x
 }
 
 enum xpl_pg_rc xpl_pg_send(struct xpl_pg_conn *c, const char *sql, const struct xpl_pg_args *a) {
-    if (!send_params(c, sql, a) || !c->pq->setSingleRowMode(c->c)) return lost(c);
-    return flush(c);
+    const enum xpl_pg_rc rc = send_params(c, sql, a);
+    if (rc != XPL_PG_OK) return rc;
+    return c->pq->setSingleRowMode(c->c) ? flush(c) : lost(c);
 }
 
 enum xpl_pg_rc xpl_pg_next_row(struct xpl_pg_conn *c, PGresult **ret) {
@@ -345,43 +383,6 @@ enum xpl_pg_rc xpl_pg_next_row(struct xpl_pg_conn *c, PGresult **ret) {
     c->pq->clear(r);
     const enum xpl_pg_rc end = rc == XPL_PG_AWAY ? rc : finish(c, NULL);
     return rc != XPL_PG_OK ? rc : end == XPL_PG_OK ? XPL_PG_NONE : end;
-}
-
-// ---- COPY ----
-
-enum xpl_pg_rc xpl_pg_copy_begin(struct xpl_pg_conn *c, const char *sql) {
-    PGresult *r = NULL;
-    start_statement(c);
-    if (!c->pq->sendQuery(c->c, sql)) return lost(c);
-    enum xpl_pg_rc rc = next_result(c, &r);
-    if (rc != XPL_PG_OK) return rc;
-    if (!r) return lost(c);
-    const bool copying = c->pq->resultStatus(r) == PGRES_COPY_IN;
-    rc = meaning(c, r);
-    c->pq->clear(r);
-    if (copying) return XPL_PG_OK;
-    const enum xpl_pg_rc end = finish(c, NULL);
-    return rc != XPL_PG_OK ? rc : end != XPL_PG_OK ? end : fail(c, XPL_PG_OTHER, "no COPY");
-}
-
-enum xpl_pg_rc xpl_pg_copy_data(struct xpl_pg_conn *c, xpl_bytes_t data) {
-    start_clock(c);
-    const int n = c->pq->putCopyData(c->c, (const char *)data.ptr, (int)data.len);
-    if (n < 0) return lost(c);
-    const enum xpl_pg_rc rc = flush(c);
-    return rc != XPL_PG_OK || n > 0 ? rc : fail(c, XPL_PG_AWAY, "libpq took no data");
-}
-
-enum xpl_pg_rc xpl_pg_copy_end(struct xpl_pg_conn *c) {
-    start_clock(c);
-    if (c->pq->putCopyEnd(c->c, NULL) < 0) return lost(c);
-    return finish(c, NULL);
-}
-
-enum xpl_pg_rc xpl_pg_copy_cancel(struct xpl_pg_conn *c) {
-    start_clock(c);
-    if (c->pq->putCopyEnd(c->c, "given up") < 0) return lost(c);
-    return finish(c, NULL);
 }
 
 // ---- rows ----

@@ -63,30 +63,70 @@ bool xpl_pg_is_alive(struct xpl_pg_conn *c);
 
 // ---- parameters ----
 
-enum { XPL_PG_ARGS = 24 };
-
-struct xpl_pg_args {
-    int n;
-    Oid types[XPL_PG_ARGS];
-    const char *values[XPL_PG_ARGS];
-    int lens[XPL_PG_ARGS], formats[XPL_PG_ARGS];
-    uint8_t numbers[XPL_PG_ARGS][8];
+// Types of ours, as a parameter or a column has them.
+enum xpl_pg_type {
+    XPL_PG_I64,   // int64_t, or a uint64_t up to INT64_MAX
+    XPL_PG_U64,   // uint64_t: NULL above INT64_MAX
+    XPL_PG_INT,   // int, as a bigint
+    XPL_PG_BOOL,  // bool, as a bigint
+    XPL_PG_FLAG,  // bool, as a boolean
+    XPL_PG_REAL,  // double: NULL unless finite
+    XPL_PG_TEXT,  // xpl_str_t; written without NULs and invalid UTF-8, at most 64 KiB
+    XPL_PG_NAME,  // the same, at most 4,096 bytes
+    XPL_PG_BYTES, // xpl_bytes_t
+    XPL_PG_ID,    // 16 bytes
+    XPL_PG_MS,    // int64_t, read only: a time of the database's, as one of ours
 };
 
-void xpl_pg_arg_i64(struct xpl_pg_args *a, int64_t v);
-// NULL above INT64_MAX.
-void xpl_pg_arg_u64(struct xpl_pg_args *a, uint64_t v);
-// The bytes stay where they are until the statement has run.
-void xpl_pg_arg_bytes(struct xpl_pg_args *a, xpl_bytes_t v);
-void xpl_pg_arg_text(struct xpl_pg_args *a, xpl_str_t v); // without NULs, UTF-8
-void xpl_pg_arg_null_bytes(struct xpl_pg_args *a);
+enum { XPL_PG_ARGS = 24 };
 
-// Arrays, as bytes of a parameter: begin, one put for each element, then the argument.
-enum xpl_pg_array { XPL_PG_INT8S = 1016, XPL_PG_BYTEAS = 1001, XPL_PG_TEXTS = 1009 };
-void xpl_pg_array_begin(struct xpl_buf *b, enum xpl_pg_array type, size_t n);
-void xpl_pg_array_i64(struct xpl_buf *b, int64_t v);
-void xpl_pg_array_bytes(struct xpl_buf *b, xpl_bytes_t v);
-void xpl_pg_arg_array(struct xpl_pg_args *a, enum xpl_pg_array type, const struct xpl_buf *b);
+// A value, or an array of those of `n` elements, `stride` bytes apart.
+struct xpl_pg_arg {
+    enum xpl_pg_type type;
+    bool is_array, is_null;
+    const void *first; // NULL: `value`
+    size_t n, stride;
+    union {
+        uint64_t number;
+        xpl_bytes_t bytes;
+        xpl_str_t text;
+    } value;
+};
+
+// At most XPL_PG_ARGS.  They refer to values of the caller's until the statement has run.
+struct xpl_pg_args {
+    const struct xpl_pg_arg *v;
+    size_t n;
+};
+#define XPL_PG_WITH(...)                                                                           \
+    (&(const struct xpl_pg_args){(const struct xpl_pg_arg[]){__VA_ARGS__},                         \
+                                 sizeof((struct xpl_pg_arg[]){__VA_ARGS__}) /                      \
+                                     sizeof(struct xpl_pg_arg)})
+
+static inline struct xpl_pg_arg xpl_pg_i64(int64_t v) {
+    return (struct xpl_pg_arg){.type = XPL_PG_I64, .value.number = (uint64_t)v};
+}
+static inline struct xpl_pg_arg xpl_pg_u64(uint64_t v) { // NULL above INT64_MAX
+    return (struct xpl_pg_arg){.type = XPL_PG_U64, .value.number = v};
+}
+static inline struct xpl_pg_arg xpl_pg_bytes(xpl_bytes_t v) {
+    return (struct xpl_pg_arg){.type = XPL_PG_BYTES, .value.bytes = v};
+}
+static inline struct xpl_pg_arg xpl_pg_text(xpl_str_t v) {
+    return (struct xpl_pg_arg){.type = XPL_PG_TEXT, .value.text = v};
+}
+static inline struct xpl_pg_arg xpl_pg_name(xpl_str_t v) {
+    return (struct xpl_pg_arg){.type = XPL_PG_NAME, .value.text = v};
+}
+static inline struct xpl_pg_arg xpl_pg_array(enum xpl_pg_type type, const void *first, size_t n,
+                                             size_t stride) {
+    return (struct xpl_pg_arg){
+        .type = type, .is_array = true, .first = first, .n = n, .stride = stride};
+}
+
+// A member of the first `n` structs at `rows`.
+#define XPL_PG_COLUMN(type, rows, n, member)                                                       \
+    xpl_pg_array(XPL_PG_##type, (n) ? &(rows)->member : NULL, n, sizeof *(rows))
 
 // ---- statements ----
 
@@ -105,12 +145,6 @@ enum xpl_pg_rc xpl_pg_ask(struct xpl_pg_conn *c, const char *sql, const struct x
 // whoever stops before that has to disconnect.
 enum xpl_pg_rc xpl_pg_send(struct xpl_pg_conn *c, const char *sql, const struct xpl_pg_args *a);
 enum xpl_pg_rc xpl_pg_next_row(struct xpl_pg_conn *c, PGresult **ret);
-// COPY ... FROM STDIN (FORMAT binary): begin, data as often as needed, end.
-enum xpl_pg_rc xpl_pg_copy_begin(struct xpl_pg_conn *c, const char *sql);
-enum xpl_pg_rc xpl_pg_copy_data(struct xpl_pg_conn *c, xpl_bytes_t data);
-enum xpl_pg_rc xpl_pg_copy_end(struct xpl_pg_conn *c);
-// Gives up: the statement fails, and with it the transaction.
-enum xpl_pg_rc xpl_pg_copy_cancel(struct xpl_pg_conn *c);
 
 // ---- rows ----
 

@@ -4,59 +4,41 @@
 // The limit is of bytes before compression, so the database has less.  Each daemon adds what it
 // puts to a sum that it reads again with each maintenance: between two, daemons do not see what
 // others put.
-#include "base/cleanup.h"
 #include "storage/store/postgresql/impl.h"
 
 enum { OVERHEAD = 512, ROW_BYTES = 192 };
 
-static enum xpl_pg_rc delete_ids(struct xpl_pg_store *s, const char *sql,
-                                 const struct xpl_buf *ids) {
-    struct xpl_pg_args a = {0};
-    xpl_pg_arg_array(&a, XPL_PG_INT8S, ids);
-    return xpl_pg_query(s->w, sql, &a, NULL);
-}
-
 // Chunks of one week at a time: the others' partitions are not opened.
 static enum xpl_pg_rc delete_chunks(struct xpl_pg_store *s, int64_t week, int64_t id) {
-    struct xpl_pg_args a = {0};
-    xpl_pg_arg_i64(&a, week);
-    xpl_pg_arg_i64(&a, id);
-    return xpl_pg_query(s->w, "DELETE FROM result_data WHERE week=$1 AND result_id=$2", &a, NULL);
+    return xpl_pg_query(s->w, "DELETE FROM result_data WHERE week=$1 AND result_id=$2",
+                        XPL_PG_WITH(xpl_pg_i64(week), xpl_pg_i64(id)), NULL);
 }
 
-static enum xpl_pg_rc remove_listed(struct xpl_pg_store *s, const PGresult *r, struct xpl_buf *ids,
-                                    int64_t *ret_bytes) {
-    const int n = s->pq->ntuples(r);
+static enum xpl_pg_rc remove_listed(struct xpl_pg_store *s, const PGresult *r, size_t n) {
+    int64_t ids[PG_BATCH], bytes = 0;
+    const struct xpl_pg_args *const all =
+        XPL_PG_WITH(xpl_pg_array(XPL_PG_I64, ids, n, sizeof *ids));
     enum xpl_pg_rc rc = XPL_PG_OK;
-    xpl_pg_array_begin(ids, XPL_PG_INT8S, (size_t)n);
-    for (int i = 0; rc == XPL_PG_OK && i < n; i++) {
-        const int64_t id = xpl_pg_get_i64(s->w, r, i, 0);
-        xpl_pg_array_i64(ids, id);
-        *ret_bytes += xpl_pg_get_i64(s->w, r, i, 2) + OVERHEAD;
-        if (!s->pq->getisnull(r, i, 1)) rc = delete_chunks(s, xpl_pg_get_i64(s->w, r, i, 1), id);
+    for (size_t i = 0; rc == XPL_PG_OK && i < n; i++) {
+        ids[i] = xpl_pg_get_i64(s->w, r, (int)i, 0);
+        bytes += xpl_pg_get_i64(s->w, r, (int)i, 2) + OVERHEAD;
+        if (!s->pq->getisnull(r, (int)i, 1))
+            rc = delete_chunks(s, xpl_pg_get_i64(s->w, r, (int)i, 1), ids[i]);
     }
-    if (rc == XPL_PG_OK && ids->failed) rc = XPL_PG_NOMEM;
     if (rc == XPL_PG_OK)
-        rc = delete_ids(s, "DELETE FROM result_profiles WHERE result_id=ANY($1)", ids);
-    return rc == XPL_PG_OK ? delete_ids(s, "DELETE FROM results WHERE id=ANY($1)", ids) : rc;
+        rc = xpl_pg_query(s->w, "DELETE FROM result_profiles WHERE result_id=ANY($1)", all, NULL);
+    if (rc == XPL_PG_OK) rc = xpl_pg_query(s->w, "DELETE FROM results WHERE id=ANY($1)", all, NULL);
+    if (rc == XPL_PG_OK) s->tx_bytes -= bytes;
+    return rc;
 }
 
 enum xpl_pg_rc xpl_pg_remove(struct xpl_pg_store *s, const char *sql, const struct xpl_pg_args *a,
-                             int64_t *ret_n, int64_t *ret_bytes) {
+                             int64_t *ret_n) {
     PGresult *r = NULL;
-    int64_t bytes = 0;
-    *ret_n = 0;
     enum xpl_pg_rc rc = xpl_pg_query(s->w, sql, a, &r);
-    if (rc != XPL_PG_OK) return rc;
-    *ret_n = s->pq->ntuples(r);
-    if (*ret_n) {
-        struct xpl_buf ids = xpl_buf_of((size_t)1 << 20);
-        rc = remove_listed(s, r, &ids, &bytes);
-        xpl_buf_fini(&ids);
-    }
-    s->pq->clear(r);
-    if (rc == XPL_PG_OK) s->tx_bytes -= bytes;
-    if (ret_bytes) *ret_bytes = bytes;
+    *ret_n = rc == XPL_PG_OK ? s->pq->ntuples(r) : 0;
+    if (*ret_n) rc = remove_listed(s, r, (size_t)*ret_n);
+    if (r) s->pq->clear(r);
     return rc;
 }
 
@@ -67,12 +49,10 @@ enum xpl_pg_rc xpl_pg_delete_rows_of(struct xpl_pg_store *s, int64_t profile_id,
                              *const times[] = {"DELETE FROM step_rows WHERE profile_id=$1",
                                                "DELETE FROM memory_rows WHERE profile_id=$1"};
     const char *const *const each = kind == XPL_ROWS_OPS ? ops : times;
-    struct xpl_pg_args a = {0};
     int64_t n = 0, rows = 0;
     enum xpl_pg_rc rc = XPL_PG_OK;
-    xpl_pg_arg_i64(&a, profile_id);
     for (size_t i = 0; rc == XPL_PG_OK && i < 2; i++) {
-        rc = xpl_pg_run(s->w, each[i], &a, &n);
+        rc = xpl_pg_run(s->w, each[i], XPL_PG_WITH(xpl_pg_i64(profile_id)), &n);
         rows += n;
     }
     if (rc != XPL_PG_OK) return rc;
@@ -82,8 +62,6 @@ enum xpl_pg_rc xpl_pg_delete_rows_of(struct xpl_pg_store *s, int64_t profile_id,
 }
 
 enum xpl_pg_rc xpl_pg_delete_rows(struct xpl_pg_store *s, int64_t profile_id) {
-    struct xpl_pg_args a = {0};
-    xpl_pg_arg_i64(&a, profile_id);
     enum xpl_pg_rc rc = xpl_pg_delete_rows_of(s, profile_id, XPL_ROWS_OPS);
     if (rc == XPL_PG_OK) rc = xpl_pg_delete_rows_of(s, profile_id, XPL_ROWS_TIMES);
     if (rc != XPL_PG_OK) return rc;
@@ -91,54 +69,42 @@ enum xpl_pg_rc xpl_pg_delete_rows(struct xpl_pg_store *s, int64_t profile_id) {
     return xpl_pg_query(s->w,
                         "UPDATE profiles SET rows_version=NULL, memory_version=NULL,"
                         " rows_at_ms=NULL, n_rows=0 WHERE id=$1 AND rows_at_ms IS NOT NULL",
-                        &a, NULL);
+                        XPL_PG_WITH(xpl_pg_i64(profile_id)), NULL);
 }
 
-// Ids that other threads left in one of the tables, as an array.
-static size_t take_ids(_Atomic int64_t *from, size_t n, struct xpl_buf *ret) {
-    int64_t ids[PG_TOUCHES];
+// Ids that other threads left in one of the tables.
+static size_t take_ids(_Atomic int64_t *from, size_t n, int64_t *ret) {
     size_t taken = 0;
-    for (size_t i = 0; i < n && taken < PG_TOUCHES; i++) {
+    for (size_t i = 0; i < n; i++) {
         if (!atomic_load_explicit(&from[i], memory_order_relaxed)) continue;
         const int64_t id = atomic_exchange(&from[i], 0);
-        if (id) ids[taken++] = id;
+        if (id) ret[taken++] = id;
     }
-    xpl_pg_array_begin(ret, XPL_PG_INT8S, taken);
-    for (size_t i = 0; i < taken; i++)
-        xpl_pg_array_i64(ret, ids[i]);
-    return ret->failed ? 0 : taken;
+    return taken;
 }
 
 enum xpl_pg_rc xpl_pg_flush_touches(struct xpl_pg_store *s) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf ids = xpl_buf_of((size_t)1 << 20);
-    struct xpl_pg_args a = {0};
-    enum xpl_pg_rc rc = XPL_PG_OK;
-    if (take_ids(s->touched, PG_TOUCHES, &ids)) {
-        xpl_pg_arg_array(&a, XPL_PG_INT8S, &ids);
-        xpl_pg_arg_i64(&a, xpl_pg_now_ms(s));
-        // Rows that others have locked are in use anyway.
-        rc = xpl_pg_query(s->w,
-                          "UPDATE results SET used_at_ms=$2 WHERE id IN (SELECT id FROM results"
-                          " WHERE id=ANY($1) AND used_at_ms<$2 ORDER BY id"
-                          " FOR NO KEY UPDATE SKIP LOCKED)",
-                          &a, NULL);
-    }
-    return rc;
+    int64_t ids[PG_TOUCHES];
+    const size_t n = take_ids(s->touched, PG_TOUCHES, ids);
+    if (!n) return XPL_PG_OK;
+    // Rows that others have locked are in use anyway.
+    return xpl_pg_query(
+        s->w,
+        "UPDATE results SET used_at_ms=$2 WHERE id IN (SELECT id FROM results"
+        " WHERE id=ANY($1) AND used_at_ms<$2 ORDER BY id"
+        " FOR NO KEY UPDATE SKIP LOCKED)",
+        XPL_PG_WITH(xpl_pg_array(XPL_PG_I64, ids, n, sizeof *ids), xpl_pg_i64(xpl_pg_now_ms(s))),
+        NULL);
 }
 
 enum xpl_pg_rc xpl_pg_remove_damaged(struct xpl_pg_store *s) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf ids = xpl_buf_of((size_t)1 << 20);
-    struct xpl_pg_args a = {0};
-    int64_t n = 0;
-    enum xpl_pg_rc rc = XPL_PG_OK;
-    if (take_ids(s->damaged, PG_DAMAGED, &ids)) {
-        xpl_pg_arg_array(&a, XPL_PG_INT8S, &ids);
-        rc = xpl_pg_remove(s,
-                           "SELECT id, week, size_bytes FROM results WHERE id=ANY($1) ORDER BY id"
-                           " FOR UPDATE SKIP LOCKED",
-                           &a, &n, NULL);
-    }
-    return rc;
+    int64_t ids[PG_DAMAGED], removed;
+    const size_t n = take_ids(s->damaged, PG_DAMAGED, ids);
+    if (!n) return XPL_PG_OK;
+    return xpl_pg_remove(s,
+                         "SELECT id, week, size_bytes FROM results WHERE id=ANY($1) ORDER BY id"
+                         " FOR UPDATE SKIP LOCKED",
+                         XPL_PG_WITH(xpl_pg_array(XPL_PG_I64, ids, n, sizeof *ids)), &removed);
 }
 
 bool xpl_pg_has_notes(const struct xpl_pg_store *s) {
@@ -155,22 +121,19 @@ bool xpl_pg_has_notes(const struct xpl_pg_store *s) {
 // Removes the results that were not used for longest, or else the oldest rows; *ret_more false when
 // there is nothing left to remove.
 static enum xpl_pg_rc evict_some(struct xpl_pg_store *s, bool *ret_more) {
-    struct xpl_pg_args a = {0}, rows = {0};
     int64_t n = 0, id = 0;
-    xpl_pg_arg_i64(&a, s->tx_first_id);
     enum xpl_pg_rc rc = xpl_pg_remove(s,
                                       "SELECT id, week, size_bytes FROM results WHERE id<$1"
                                       " ORDER BY used_at_ms, id LIMIT 4 FOR UPDATE SKIP LOCKED",
-                                      &a, &n, NULL);
+                                      XPL_PG_WITH(xpl_pg_i64(s->tx_first_id)), &n);
     atomic_fetch_add(&s->evicted, (uint64_t)n);
     *ret_more = n > 0;
     if (rc != XPL_PG_OK || n > 0) return rc;
-    xpl_pg_arg_i64(&rows,
-                   xpl_pg_shared_ms(s, s->tx.began_ms)); // rows of this transaction are younger
+    // Rows of this transaction are younger.
     rc = xpl_pg_ask(s->w,
                     "SELECT id FROM profiles WHERE rows_at_ms<$1 ORDER BY rows_at_ms, id LIMIT 1"
                     " FOR UPDATE SKIP LOCKED",
-                    &rows, &id);
+                    XPL_PG_WITH(xpl_pg_i64(xpl_pg_shared_ms(s, s->tx.began_ms))), &id);
     if (rc == XPL_PG_NONE) return XPL_PG_OK;
     *ret_more = rc == XPL_PG_OK;
     return rc == XPL_PG_OK ? xpl_pg_delete_rows(s, id) : rc;

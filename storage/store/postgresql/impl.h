@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Private: what the files of the store on PostgreSQL share.
 //
-// Each file calls only files above it: libpq; conn; core; schema; secret; link; tx; profiles,
-// evict; chunks; results, rows, catalogue, maintain, jobs, captures, targets, schedules, listings;
-// store.
+// Each file calls only files above it: libpq; conn; core; schema; secret; link; query; tx;
+// profiles, evict; chunks; results, rows, catalogue, maintain, jobs, captures, listings; store.
 #ifndef XPL_STORAGE_STORE_POSTGRESQL_IMPL_H_
 #define XPL_STORAGE_STORE_POSTGRESQL_IMPL_H_
 
@@ -91,6 +90,10 @@ static inline struct xpl_pg_store *xpl_pg_of(struct xpl_store *base) {
     return (struct xpl_pg_store *)base; // its first member
 }
 
+static inline struct xpl_pg_arg xpl_pg_owner(const struct xpl_pg_store *s) {
+    return xpl_pg_text(xpl_str_from(s->owner));
+}
+
 // ---- core.c ----
 
 // Our times as the database's, and back; 0, which means no time, stays 0.
@@ -150,6 +153,50 @@ void xpl_pg_writer_lost(struct xpl_pg_store *s, const char *why);
 // Takes over a connection that the keeper made for the writer; the caller holds the lock of tx.
 void xpl_pg_take_writer(struct xpl_pg_store *s);
 
+// ---- query.c: one statement on a reader's connection ----
+
+// A column, as a member of a struct; the columns of a statement.
+struct xpl_pg_member {
+    enum xpl_pg_type type;
+    size_t at;
+};
+struct xpl_pg_shape {
+    const struct xpl_pg_member *members;
+    size_t n, size;
+};
+#define XPL_PG_MEMBER(type, of, member)                                                            \
+    { XPL_PG_##type, offsetof(of, member) }
+#define XPL_PG_SHAPE(members, of)                                                                  \
+    { members, sizeof(members) / sizeof *(members), sizeof(of) }
+// The columns of a row, from `column` on; texts are copied to `arena`.  False: no memory.
+bool xpl_pg_read_row(struct xpl_pg_store *s, const PGresult *r, int row, int column,
+                     const struct xpl_pg_shape *shape, struct xpl_arena *arena, void *to);
+typedef enum xpl_pg_rc xpl_pg_rows_fn(struct xpl_pg_conn *c, const PGresult *r, void *arg);
+// A statement without rows.
+xpl_status_t xpl_pg_change(struct xpl_pg_store *s, const char *sql, const struct xpl_pg_args *a,
+                           struct xpl_error *err);
+// The same between `begin` (BEGIN and settings) and a commit.  Nothing is changed if this process
+// stops waiting for the statement.
+xpl_status_t xpl_pg_change_in_tx(struct xpl_pg_store *s, const char *begin, const char *sql,
+                                 const struct xpl_pg_args *a, struct xpl_error *err);
+// `read` gets the rows.
+xpl_status_t xpl_pg_read(struct xpl_pg_store *s, const char *sql, const struct xpl_pg_args *a,
+                         xpl_pg_rows_fn *read, void *arg, struct xpl_error *err);
+// Where rows go: as an array in `arena`, the pointer to which goes to *ret.  With n NULL *ret is
+// the struct for the first row, and stays as it is without one.
+struct xpl_pg_into {
+    const struct xpl_pg_shape *shape;
+    struct xpl_arena *arena;
+    void *ret;
+    size_t *n;
+};
+#define XPL_PG_INTO(...) (&(const struct xpl_pg_into){__VA_ARGS__})
+xpl_status_t xpl_pg_select(struct xpl_pg_store *s, const char *sql, const struct xpl_pg_args *a,
+                           const struct xpl_pg_into *to, struct xpl_error *err);
+// The first column of the first row; without one *ret stays as it is.
+xpl_status_t xpl_pg_select_number(struct xpl_pg_store *s, const char *sql,
+                                  const struct xpl_pg_args *a, int64_t *ret, struct xpl_error *err);
+
 // ---- tx.c ----
 
 extern const struct xpl_tx_ops xpl_pg_tx;
@@ -183,11 +230,11 @@ enum xpl_pg_rc xpl_pg_add_profiles(struct xpl_pg_store *s, int64_t result,
 
 // ---- evict.c; inside a transaction ----
 
-// Removes the results whose ids the statement gives with their size, and adds up both.  At most
-// `PG_BATCH` rows: id, week (NULL: inline), size_bytes.
+// Removes the results whose ids the statement gives, and counts them.  At most `PG_BATCH` rows: id,
+// week (NULL: inline), size_bytes.
 enum { PG_BATCH = 64 };
 enum xpl_pg_rc xpl_pg_remove(struct xpl_pg_store *s, const char *sql, const struct xpl_pg_args *a,
-                             int64_t *ret_n, int64_t *ret_bytes);
+                             int64_t *ret_n);
 // Removes the rows of a profile.
 enum xpl_pg_rc xpl_pg_delete_rows(struct xpl_pg_store *s, int64_t profile_id);
 // Those of one kind, which others take the place of.
@@ -235,89 +282,32 @@ void xpl_pg_leave_catalogue(struct xpl_pg_store *s);
 xpl_status_t xpl_pg_maintain(struct xpl_store *base, const struct xpl_store_maintenance *m,
                              bool *ret_more, struct xpl_error *err);
 
-// ---- batch.c, jobs.c, jobs_list.c, jobs_claim.c: the table of jobs ----
+// ---- batch.c, jobs_text.c, jobs_claim.c, jobs.c: the table of jobs ----
 
-extern const struct xpl_job_ops xpl_pg_jobs; // jobs_claim.c
-// Whether a daemon has a job's lock (jobs_claim.c).
-#define XPL_PG_JOB_HELD                                                                            \
-    "(id%2147483648) IN (SELECT objid::bigint FROM pg_locks WHERE locktype='advisory' AND"         \
-    " classid='jobs'::regclass::oid AND objsubid=2 AND granted AND"                                \
-    " database=(SELECT oid FROM pg_database WHERE datname=current_database()))"
-// All leases but those on jobs, as they are and were: kind, name, owner, expires_at.
-#define XPL_PG_LEASES                                                                              \
-    "(SELECT 'schedule' AS kind, id::text AS name, owner, expires_at FROM schedules"               \
-    " UNION ALL SELECT 'capture', id::text, owner, expires_at FROM captures WHERE state=1"         \
-    " UNION ALL SELECT CASE WHEN name='catalogue' THEN name ELSE 'scanner' END,"                   \
-    " replace(name,'listings:',''), owner, expires_at FROM leases)"
-typedef enum xpl_pg_rc xpl_pg_rows_fn(struct xpl_pg_conn *c, const PGresult *r, void *arg);
-// Runs one statement on a reader's connection.  `read` gets its rows; NULL: there are none.
-xpl_status_t xpl_pg_job_query(struct xpl_pg_store *s, const char *sql, const struct xpl_pg_args *a,
-                              xpl_pg_rows_fn *read, void *arg, struct xpl_error *err);
-// Files as an array of text: size, time, host.  False without memory.
-bool xpl_pg_put_files(struct xpl_buf *ret, const struct xpl_job_file *files, size_t n);
+extern const struct xpl_job_ops xpl_pg_jobs; // jobs.c
+// Files as text: size, time, host.  NULL without memory.
+xpl_str_t *xpl_pg_write_files(struct xpl_arena *arena, const struct xpl_job_file *files, size_t n);
 // Those of a column with slashes between them.
 enum xpl_pg_rc xpl_pg_read_files(struct xpl_pg_conn *c, const PGresult *r, int column,
                                  struct xpl_arena *arena, struct xpl_job_file **ret, size_t *ret_n);
-// The next part of text with slashes between them; false after the last.
-bool xpl_pg_next_part(xpl_str_t *rest, xpl_str_t *ret);
-// An element of an array of text: a product and its version.
-void xpl_pg_put_product(struct xpl_buf *ret, xpl_str_t name, uint32_t version);
+// j->products.
+enum xpl_pg_rc xpl_pg_read_products(struct xpl_pg_conn *c, const PGresult *r,
+                                    struct xpl_arena *arena, struct xpl_job *j);
+// A product and its version, as text.
+bool xpl_pg_write_product(struct xpl_arena *arena, xpl_str_t name, uint32_t version,
+                          xpl_str_t *ret);
 xpl_status_t xpl_pg_put_jobs(struct xpl_store *base, const struct xpl_job_put *puts, size_t n,
                              struct xpl_error *err);
-xpl_status_t xpl_pg_enqueue_jobs(struct xpl_store *base, const struct xpl_job_request *r,
+xpl_status_t xpl_pg_claim_job(struct xpl_store *base, const struct xpl_job_offer *o,
+                              struct xpl_arena *arena, struct xpl_job **ret, struct xpl_error *err);
+xpl_status_t xpl_pg_renew_jobs(struct xpl_store *base, struct xpl_job_claim *c, size_t n,
+                               bool *ret_kept, struct xpl_error *err);
+xpl_status_t xpl_pg_conclude_job(struct xpl_store *base, const struct xpl_job_end *e,
                                  struct xpl_error *err);
-xpl_status_t xpl_pg_inspect_jobs(struct xpl_store *base, const struct xpl_job_digest *d,
-                                 struct xpl_arena *arena, struct xpl_job_progress *ret,
-                                 struct xpl_error *err);
-xpl_status_t xpl_pg_find_aside(struct xpl_store *base, xpl_str_t session, struct xpl_arena *arena,
-                               struct xpl_job_progress *ret, struct xpl_error *err);
-xpl_status_t xpl_pg_withdraw_jobs(struct xpl_store *base, const struct xpl_job_digest *d,
-                                  struct xpl_error *err);
-xpl_status_t xpl_pg_report_daemon(struct xpl_store *base, const struct xpl_job_daemon *d,
-                                  uint64_t ms, struct xpl_error *err);
-xpl_status_t xpl_pg_list_jobs(struct xpl_store *base, struct xpl_arena *arena,
-                              struct xpl_job_fleet *ret, struct xpl_error *err);
-xpl_status_t xpl_pg_get_job_stats(struct xpl_store *base, struct xpl_job_stats *ret,
-                                  struct xpl_error *err);
 
-// ---- captures.c, targets.c, schedules.c: captures and schedules of all daemons ----
+// ---- captures.c: captures and schedules of all daemons ----
 
-extern const struct xpl_captures_ops xpl_pg_captures; // schedules.c
-// Rows of a statement, in an arena.
-struct xpl_pg_rows {
-    struct xpl_arena *arena;
-    void *v;
-    size_t n;
-};
-// Begins to read: an array of as many elements as there are rows.
-enum xpl_pg_rc xpl_pg_rows_begin(struct xpl_pg_conn *c, const PGresult *r, struct xpl_pg_rows *to,
-                                 size_t size);
-// The first column of the first row, an int64_t; it stays as it is without one.
-enum xpl_pg_rc xpl_pg_read_number(struct xpl_pg_conn *c, const PGresult *r, void *ret);
-// Text of others in an array: what no database takes is replaced.
-void xpl_pg_array_text(struct xpl_buf *b, xpl_str_t text);
-xpl_status_t xpl_pg_begin_capture(struct xpl_store *base, const struct xpl_history_capture *c,
-                                  const struct xpl_schedule_claim *claim, uint64_t lease_ms,
-                                  uint64_t *ret_id, struct xpl_error *err);
-xpl_status_t xpl_pg_withdraw_capture(struct xpl_store *base, uint64_t capture_id,
-                                     struct xpl_error *err);
-xpl_status_t xpl_pg_note_session(struct xpl_store *base, uint64_t capture_id, xpl_str_t session,
-                                 uint64_t ino, struct xpl_error *err);
-xpl_status_t xpl_pg_put_capture(struct xpl_store *base, const struct xpl_history_capture *c,
-                                bool records, struct xpl_error *err);
-xpl_status_t xpl_pg_adopt_capture(struct xpl_store *base, const struct xpl_history_capture *c,
-                                  struct xpl_error *err);
-xpl_status_t xpl_pg_list_captures(struct xpl_store *base, uint64_t before, size_t limit,
-                                  struct xpl_arena *arena, struct xpl_history_capture **ret,
-                                  size_t *ret_n, struct xpl_error *err);
-xpl_status_t xpl_pg_reap_captures(struct xpl_store *base, struct xpl_arena *arena,
-                                  struct xpl_capture_lost **ret, size_t *ret_n,
-                                  struct xpl_error *err);
-xpl_status_t xpl_pg_take_targets(struct xpl_store *base, const struct xpl_target_taker *who,
-                                 const xpl_str_t *targets, size_t n, struct xpl_arena *arena,
-                                 struct xpl_target_holder *ret, struct xpl_error *err);
-xpl_status_t xpl_pg_release_targets(struct xpl_store *base, uint64_t schedule_id,
-                                    struct xpl_error *err);
+extern const struct xpl_captures_ops xpl_pg_captures;
 
 // ---- listings.c: listings of buckets ----
 

@@ -1,191 +1,77 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs: requesting them, what became of them, and who is there to do them.
-//
-// All statements here are on readers' connections, which a pooler may have.
+// Jobs: requesting them, what became of them, who is there to do them, and who works on what.
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "storage/store/postgresql/impl.h"
 
-enum { MAX_ARRAY = 64 << 20, SWEEP_S = 60 };
+enum { MAX_REQUEST = 128 << 20, SWEEP_S = 60 };
 
-static enum xpl_pg_rc query_rows(struct xpl_pg_conn *c, const char *sql,
-                                 const struct xpl_pg_args *a, xpl_pg_rows_fn *read, void *arg) {
-    PGresult *r = NULL;
-    enum xpl_pg_rc rc = xpl_pg_query(c, sql, a, &r);
-    if (rc == XPL_PG_OK && read) rc = read(c, r, arg);
-    if (r) c->pq->clear(r);
-    return rc;
-}
-
-// The commit follows the rows: the server rolls back if this process stopped waiting for them.
-static enum xpl_pg_rc query_in_tx(struct xpl_pg_conn *c, const char *begin, const char *sql,
-                                  const struct xpl_pg_args *a, xpl_pg_rows_fn *read, void *arg) {
-    enum xpl_pg_rc rc = xpl_pg_exec(c, begin);
-    if (rc == XPL_PG_OK) rc = query_rows(c, sql, a, read, arg);
-    if (rc == XPL_PG_OK) return xpl_pg_exec(c, "COMMIT");
-    return rc == XPL_PG_AWAY || xpl_pg_exec(c, "ROLLBACK") == XPL_PG_OK ? rc : XPL_PG_AWAY;
-}
-
-// The same between `begin` (BEGIN and settings) and a commit that follows the rows.  Nothing is
-// changed if this process stops waiting for the rows.
-static xpl_status_t pg_job_tx(struct xpl_pg_store *s, const char *begin, const char *sql,
-                              const struct xpl_pg_args *a, xpl_pg_rows_fn *read, void *arg,
-                              struct xpl_error *err) {
-    if (atomic_load(&s->role) != XPL_STORE_WRITER)
-        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "%s: not written by this process now",
-                         s->name);
-    struct xpl_pg_conn *const c = xpl_pg_reader(s);
-    if (!c) XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "%s: no connection", s->name);
-    const enum xpl_pg_rc rc =
-        begin ? query_in_tx(c, begin, sql, a, read, arg) : query_rows(c, sql, a, read, arg);
-    const xpl_status_t st = rc == XPL_PG_OK ? XPL_OK : xpl_pg_fail(s, rc, c->why, err);
-    xpl_pg_reader_done(s, c, rc);
-    return st;
-}
-
-xpl_status_t xpl_pg_job_query(struct xpl_pg_store *s, const char *sql, const struct xpl_pg_args *a,
-                              xpl_pg_rows_fn *read, void *arg, struct xpl_error *err) {
-    return pg_job_tx(s, NULL, sql, a, read, arg, err);
-}
+// Whether a daemon has a job's lock (jobs_claim.c).
+#define XPL_PG_JOB_HELD                                                                            \
+    "(id%2147483648) IN (SELECT objid::bigint FROM pg_locks WHERE locktype='advisory' AND"         \
+    " classid='jobs'::regclass::oid AND objsubid=2 AND granted AND"                                \
+    " database=(SELECT oid FROM pg_database WHERE datname=current_database()))"
+// All leases but those on jobs, as they are and were: kind, name, owner, expires_at.
+#define XPL_PG_LEASES                                                                              \
+    "(SELECT 'schedule' AS kind, id::text AS name, owner, expires_at FROM schedules"               \
+    " UNION ALL SELECT 'capture', id::text, owner, expires_at FROM captures WHERE state=1"         \
+    " UNION ALL SELECT CASE WHEN name='catalogue' THEN name ELSE 'scanner' END,"                   \
+    " replace(name,'listings:',''), owner, expires_at FROM leases)"
 
 // ---- requests ----
 
-static xpl_bytes_t digest_bytes(const struct xpl_job_digest *d) {
-    return (xpl_bytes_t){d->bytes, sizeof d->bytes};
+static struct xpl_pg_arg digest_arg(const struct xpl_job_digest *d) {
+    return xpl_pg_bytes((xpl_bytes_t){d->bytes, sizeof d->bytes});
 }
 
-static xpl_bytes_t text_bytes(xpl_str_t s) {
-    return (xpl_bytes_t){(const uint8_t *)s.ptr, s.len};
-}
-
-bool xpl_pg_put_files(struct xpl_buf *ret, const struct xpl_job_file *files, size_t n) {
-    struct xpl_buf text = xpl_buf_of(64 << 10);
-    xpl_pg_array_begin(ret, XPL_PG_TEXTS, n);
-    for (size_t i = 0; i < n; i++) {
-        text.n = 0;
-        xpl_buf_printf(&text, "%llu %lld %.*s", (unsigned long long)files[i].size_bytes,
-                       (long long)files[i].mtime_ns, XPL_STR_FMT(files[i].host));
-        xpl_pg_array_bytes(ret, (xpl_bytes_t){text.p, text.n});
-    }
-    const bool ok = !text.failed && !ret->failed;
-    xpl_buf_fini(&text);
-    return ok;
-}
-
-enum { PRODUCTS, VARIANTS, FILES, BEGINS, ENDS, N_COLUMNS };
-
-static const enum xpl_pg_array column_types[N_COLUMNS] = {[PRODUCTS] = XPL_PG_TEXTS,
-                                                          [VARIANTS] = XPL_PG_INT8S,
-                                                          [FILES] = XPL_PG_TEXTS,
-                                                          [BEGINS] = XPL_PG_INT8S,
-                                                          [ENDS] = XPL_PG_INT8S};
-
-void xpl_pg_put_product(struct xpl_buf *ret, xpl_str_t name, uint32_t version) {
-    char text[128];
-    const int n = snprintf(text, sizeof text, "%.*s %u", XPL_STR_FMT(name), version);
-    xpl_pg_array_bytes(ret, text_bytes((xpl_str_t){text, (size_t)n}));
-}
-
-static bool fill_columns(struct xpl_buf columns[N_COLUMNS], const struct xpl_job_request *r) {
-    bool ok = xpl_pg_put_files(&columns[FILES], r->files, r->n_files);
-    xpl_pg_array_begin(&columns[PRODUCTS], XPL_PG_TEXTS, r->n_products);
-    xpl_pg_array_begin(&columns[VARIANTS], XPL_PG_INT8S, r->n_products);
-    for (size_t i = 0; i < r->n_products; i++) {
-        xpl_pg_put_product(&columns[PRODUCTS], r->products[i].name, r->products[i].version);
-        xpl_pg_array_i64(&columns[VARIANTS], r->products[i].variant);
-    }
-    xpl_pg_array_begin(&columns[BEGINS], XPL_PG_INT8S, r->n_batches);
-    xpl_pg_array_begin(&columns[ENDS], XPL_PG_INT8S, r->n_batches);
-    for (size_t i = 0; i < r->n_batches; i++) {
-        xpl_pg_array_i64(&columns[BEGINS], i ? (int64_t)r->ends[i - 1] + 1 : 1);
-        xpl_pg_array_i64(&columns[ENDS], (int64_t)r->ends[i]);
-    }
-    for (int k = 0; k < N_COLUMNS; k++)
-        ok = ok && !columns[k].failed;
-    return ok;
-}
-
+// Of two that request the same at once, the second finds the first one's batches.  Neither waits
+// for the other until the connection counts as lost: one may be frozen.
 static xpl_status_t insert_batches(struct xpl_pg_store *s, const struct xpl_job_request *r,
-                                   const struct xpl_buf columns[N_COLUMNS], struct xpl_error *err) {
-    struct xpl_pg_args a = {0};
+                                   const xpl_str_t *products, const xpl_str_t *files,
+                                   const uint64_t *begins, struct xpl_error *err) {
     char begin[200];
     uint64_t key;
     memcpy(&key, r->digest.bytes, sizeof key);
-    // Of two that request the same at once, the second finds the first one's batches.  Neither
-    // waits for the other until the connection counts as lost: one may be frozen.
     (void)snprintf(begin, sizeof begin,
                    "BEGIN; SET LOCAL lock_timeout='1s';"
                    "SET LOCAL idle_in_transaction_session_timeout='5s';"
                    "SELECT pg_advisory_xact_lock(%lld)",
                    (long long)(key >> 1));
-    xpl_pg_arg_bytes(&a, digest_bytes(&r->digest));
-    xpl_pg_arg_text(&a, r->session);
-    xpl_pg_arg_text(&a, r->traceparent);
-    for (int k = 0; k < N_COLUMNS; k++)
-        xpl_pg_arg_array(&a, column_types[k], &columns[k]);
-    return pg_job_tx(
+    return xpl_pg_change_in_tx(
         s, begin,
         "INSERT INTO jobs(request, session, trace, products, variants, files, rank)"
         " SELECT $1,$2,$3,$4,$5,($6::text[])[b:e],i FROM unnest($7,$8) WITH ORDINALITY u(b,e,i)"
         " WHERE NOT EXISTS (SELECT FROM jobs WHERE request=$1 AND aside_at IS NULL)",
-        &a, NULL, NULL, err);
+        XPL_PG_WITH(digest_arg(&r->digest), xpl_pg_text(r->session), xpl_pg_text(r->traceparent),
+                    xpl_pg_array(XPL_PG_TEXT, products, r->n_products, sizeof *products),
+                    XPL_PG_COLUMN(INT, r->products, r->n_products, variant),
+                    xpl_pg_array(XPL_PG_TEXT, files, r->n_files, sizeof *files),
+                    xpl_pg_array(XPL_PG_U64, begins, r->n_batches, sizeof *begins),
+                    xpl_pg_array(XPL_PG_U64, r->ends, r->n_batches, sizeof *r->ends)),
+        err);
 }
 
-xpl_status_t xpl_pg_enqueue_jobs(struct xpl_store *base, const struct xpl_job_request *r,
-                                 struct xpl_error *err) {
-    struct xpl_pg_store *const s = xpl_pg_of(base);
-    struct xpl_buf columns[N_COLUMNS];
-    for (int k = 0; k < N_COLUMNS; k++)
-        xpl_buf_init(&columns[k], MAX_ARRAY);
-    const xpl_status_t st = fill_columns(columns, r) ? insert_batches(s, r, columns, err)
-                                                     : xpl_pg_fail(s, XPL_PG_NOMEM, "", err);
-    for (int k = 0; k < N_COLUMNS; k++)
-        xpl_buf_fini(&columns[k]);
-    return st;
+static xpl_status_t enqueue(struct xpl_store *base, const struct xpl_job_request *r,
+                            struct xpl_error *err) {
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(MAX_REQUEST);
+    const xpl_str_t *const files = xpl_pg_write_files(&arena, r->files, r->n_files);
+    xpl_str_t *const products = xpl_arena_array(&arena, r->n_products, sizeof *products);
+    uint64_t *const begins = xpl_arena_array(&arena, r->n_batches, sizeof *begins);
+    bool ok = files && products && begins;
+    for (size_t i = 0; ok && i < r->n_products; i++)
+        ok =
+            xpl_pg_write_product(&arena, r->products[i].name, r->products[i].version, &products[i]);
+    for (size_t i = 0; ok && i < r->n_batches; i++)
+        begins[i] = i ? r->ends[i - 1] + 1 : 1;
+    return ok ? insert_batches(xpl_pg_of(base), r, products, files, begins, err)
+              : xpl_pg_fail(xpl_pg_of(base), XPL_PG_NOMEM, "", err);
 }
 
 // ---- what became of them ----
-
-static bool read_file(xpl_str_t text, struct xpl_job_file *ret) {
-    char *end;
-    ret->size_bytes = strtoull(text.ptr, &end, 10);
-    if (*end != ' ') return false;
-    ret->mtime_ns = strtoll(end + 1, &end, 10);
-    if (*end != ' ') return false;
-    ret->host = (xpl_str_t){end + 1, text.len - (size_t)(end + 1 - text.ptr)};
-    return true;
-}
-
-enum xpl_pg_rc xpl_pg_read_files(struct xpl_pg_conn *c, const PGresult *r, int column,
-                                 struct xpl_arena *arena, struct xpl_job_file **ret,
-                                 size_t *ret_n) {
-    xpl_str_t all, one;
-    size_t n = 1;
-    *ret_n = 0;
-    if (!xpl_pg_read_text(c, r, 0, column, arena, &all)) return XPL_PG_NOMEM;
-    if (!all.len) return XPL_PG_OK;
-    for (size_t i = 0; i < all.len; i++)
-        n += all.ptr[i] == '/';
-    if (!(*ret = xpl_arena_array(arena, n, sizeof **ret))) return XPL_PG_NOMEM;
-    while (xpl_pg_next_part(&all, &one))
-        if (!read_file(one, &(*ret)[(*ret_n)++])) return XPL_PG_OTHER;
-    return XPL_PG_OK;
-}
-
-bool xpl_pg_next_part(xpl_str_t *rest, xpl_str_t *ret) {
-    if (!rest->len) return false;
-    const char *const slash = memchr(rest->ptr, '/', rest->len);
-    ret->ptr = rest->ptr;
-    ret->len = slash ? (size_t)(slash - rest->ptr) : rest->len;
-    rest->ptr += ret->len + (slash != NULL);
-    rest->len -= ret->len + (slash != NULL);
-    return true;
-}
 
 struct inspection {
     struct xpl_arena *arena;
@@ -200,52 +86,44 @@ static enum xpl_pg_rc read_progress(struct xpl_pg_conn *c, const PGresult *r, vo
     return xpl_pg_read_files(c, r, 2, i->arena, &i->ret->lost, &i->ret->n_lost);
 }
 
-xpl_status_t xpl_pg_inspect_jobs(struct xpl_store *base, const struct xpl_job_digest *d,
-                                 struct xpl_arena *arena, struct xpl_job_progress *ret,
-                                 struct xpl_error *err) {
+static xpl_status_t inspect(struct xpl_store *base, const struct xpl_job_digest *d,
+                            struct xpl_arena *arena, struct xpl_job_progress *ret,
+                            struct xpl_error *err) {
     struct inspection to = {arena, ret};
-    struct xpl_pg_args a = {0};
-    xpl_pg_arg_bytes(&a, digest_bytes(d));
-    return xpl_pg_job_query(xpl_pg_of(base),
-                            "SELECT count(*) FILTER (WHERE aside_at IS NULL),"
-                            " count(*) FILTER (WHERE cardinality(attempts)=0),"
-                            " coalesce(string_agg(array_to_string(files,'/'),'/') FILTER (WHERE"
-                            " cardinality(attempts)>0 AND NOT " XPL_PG_JOB_HELD "),'')"
-                            " FROM jobs WHERE request=$1",
-                            &a, read_progress, &to, err);
+    return xpl_pg_read(xpl_pg_of(base),
+                       "SELECT count(*) FILTER (WHERE aside_at IS NULL),"
+                       " count(*) FILTER (WHERE cardinality(attempts)=0),"
+                       " coalesce(string_agg(array_to_string(files,'/'),'/') FILTER (WHERE"
+                       " cardinality(attempts)>0 AND NOT " XPL_PG_JOB_HELD "),'')"
+                       " FROM jobs WHERE request=$1",
+                       XPL_PG_WITH(digest_arg(d)), read_progress, &to, err);
 }
 
-xpl_status_t xpl_pg_find_aside(struct xpl_store *base, xpl_str_t session, struct xpl_arena *arena,
+static xpl_status_t find_aside(struct xpl_store *base, xpl_str_t session, struct xpl_arena *arena,
                                struct xpl_job_progress *ret, struct xpl_error *err) {
     struct inspection to = {arena, ret};
-    struct xpl_pg_args a = {0};
-    xpl_pg_arg_text(&a, session);
-    return xpl_pg_job_query(xpl_pg_of(base),
-                            "SELECT 0::bigint, 0::bigint,"
-                            " coalesce(string_agg(array_to_string(files,'/'),'/'),'')"
-                            " FROM jobs WHERE session=$1 AND aside_at IS NOT NULL",
-                            &a, read_progress, &to, err);
+    return xpl_pg_read(xpl_pg_of(base),
+                       "SELECT 0::bigint, 0::bigint,"
+                       " coalesce(string_agg(array_to_string(files,'/'),'/'),'')"
+                       " FROM jobs WHERE session=$1 AND aside_at IS NOT NULL",
+                       XPL_PG_WITH(xpl_pg_text(session)), read_progress, &to, err);
 }
 
-xpl_status_t xpl_pg_withdraw_jobs(struct xpl_store *base, const struct xpl_job_digest *d,
-                                  struct xpl_error *err) {
-    struct xpl_pg_args a = {0};
-    xpl_pg_arg_bytes(&a, digest_bytes(d));
-    return xpl_pg_job_query(xpl_pg_of(base),
-                            "DELETE FROM jobs WHERE request=$1 AND cardinality(attempts)=0", &a,
-                            NULL, NULL, err);
+static xpl_status_t withdraw(struct xpl_store *base, const struct xpl_job_digest *d,
+                             struct xpl_error *err) {
+    return xpl_pg_change(xpl_pg_of(base),
+                         "DELETE FROM jobs WHERE request=$1 AND cardinality(attempts)=0",
+                         XPL_PG_WITH(digest_arg(d)), err);
 }
 
 // ---- daemons ----
 
 // Once a minute: reports are many.
 static xpl_status_t sweep(struct xpl_pg_store *s, struct xpl_error *err) {
-    struct xpl_pg_args a = {0};
     const uint64_t now = xpl_clock_ns();
     if (now < atomic_load(&s->jobs_swept_at_ns)) return XPL_OK;
     atomic_store(&s->jobs_swept_at_ns, now + (uint64_t)SWEEP_S * 1000000000u);
-    xpl_pg_arg_i64(&a, XPL_JOB_ASIDE_S);
-    return xpl_pg_job_query(
+    return xpl_pg_change(
         s,
         "WITH gone AS (DELETE FROM daemons WHERE id IN (SELECT id FROM daemons WHERE"
         " expires_at<clock_timestamp()-interval '1 hour' FOR UPDATE SKIP LOCKED))"
@@ -253,63 +131,51 @@ static xpl_status_t sweep(struct xpl_pg_store *s, struct xpl_error *err) {
         " aside_at<clock_timestamp()-$1::float8*interval '1 s' OR"
         " (queued_at<clock_timestamp()-interval '1 day' AND NOT " XPL_PG_JOB_HELD ")"
         " FOR UPDATE SKIP LOCKED)",
-        &a, NULL, NULL, err);
+        XPL_PG_WITH(xpl_pg_i64(XPL_JOB_ASIDE_S)), err);
 }
 
-xpl_status_t xpl_pg_report_daemon(struct xpl_store *base, const struct xpl_job_daemon *d,
-                                  uint64_t ms, struct xpl_error *err) {
+static xpl_status_t report(struct xpl_store *base, const struct xpl_job_daemon *d, uint64_t ms,
+                           struct xpl_error *err) {
     struct xpl_pg_store *const s = xpl_pg_of(base);
-    struct xpl_pg_args a = {0};
     if (d->n_threads && atomic_load(&s->is_pooled))
         XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
                          "%s: a worker needs a connection without a pooler", s->name);
-    xpl_pg_arg_text(&a, xpl_str_from(s->owner));
-    xpl_pg_arg_text(&a, d->name);
-    xpl_pg_arg_text(&a, d->role);
-    xpl_pg_arg_text(&a, d->version);
-    xpl_pg_arg_i64(&a, d->n_jobs);
-    xpl_pg_arg_u64(&a, ms);
-    xpl_pg_arg_i64(&a, d->n_threads);
-    XPL_TRY(xpl_pg_job_query(s,
-                             "INSERT INTO daemons VALUES($1,$2,$3,$4,$5,clock_timestamp()+"
-                             "$6::float8*interval '1 ms',$7) ON CONFLICT(id) DO UPDATE SET"
-                             " n_jobs=$5, expires_at=excluded.expires_at",
-                             &a, NULL, NULL, err));
+    XPL_TRY(xpl_pg_change(s,
+                          "INSERT INTO daemons VALUES($1,$2,$3,$4,$5,clock_timestamp()+"
+                          "$6::float8*interval '1 ms',$7) ON CONFLICT(id) DO UPDATE SET"
+                          " n_jobs=$5, expires_at=excluded.expires_at",
+                          XPL_PG_WITH(xpl_pg_owner(s), xpl_pg_text(d->name), xpl_pg_text(d->role),
+                                      xpl_pg_text(d->version), xpl_pg_i64(d->n_jobs),
+                                      xpl_pg_u64(ms), xpl_pg_i64(d->n_threads)),
+                          err));
     return sweep(s, err);
 }
 
-static enum xpl_pg_rc read_stats(struct xpl_pg_conn *c, const PGresult *r, void *arg) {
-    struct xpl_job_stats *const ret = arg;
-    enum { FIRST_LEASE = 8 };
-    if (c->pq->ntuples(r) != 1) return XPL_PG_OTHER;
-    *ret = (struct xpl_job_stats){
-        .queued = xpl_pg_get_i64(c, r, 0, 0),
-        .running = xpl_pg_get_i64(c, r, 0, 1),
-        .set_aside = xpl_pg_get_i64(c, r, 0, 2),
-        .workers = xpl_pg_get_i64(c, r, 0, 3),
-        .peers = xpl_pg_get_i64(c, r, 0, 4),
-        .threads = xpl_pg_get_i64(c, r, 0, 5),
-        .oldest_ms = xpl_pg_get_i64(c, r, 0, 6),
-        .schedules = xpl_pg_get_i64(c, r, 0, 7),
-    };
-    for (int i = 0; i < XPL_JOB_LEASE_KINDS; i++) {
-        ret->leases[i] = xpl_pg_get_i64(c, r, 0, FIRST_LEASE + 2 * i);
-        ret->held[i] = xpl_pg_get_i64(c, r, 0, FIRST_LEASE + 2 * i + 1);
-    }
-    return XPL_PG_OK;
-}
+#define STAT(member) XPL_PG_MEMBER(I64, struct xpl_job_stats, member)
+#define LEASES(kind) STAT(leases[kind]), STAT(held[kind])
+static const struct xpl_pg_member stat_members[] = {STAT(queued),
+                                                    STAT(running),
+                                                    STAT(set_aside),
+                                                    STAT(workers),
+                                                    STAT(peers),
+                                                    STAT(threads),
+                                                    STAT(oldest_ms),
+                                                    STAT(schedules),
+                                                    LEASES(XPL_JOB_LEASE_SCHEDULE),
+                                                    LEASES(XPL_JOB_LEASE_CAPTURE),
+                                                    LEASES(XPL_JOB_LEASE_SCANNER),
+                                                    LEASES(XPL_JOB_LEASE_CATALOGUE)};
+static const struct xpl_pg_shape stat_shape = XPL_PG_SHAPE(stat_members, struct xpl_job_stats);
 
-// In the order of enum xpl_job_lease_kind: of all, and of this daemon.
+// Of all, and of this daemon.
 #define HELD(kind)                                                                                 \
     ", (SELECT count(*) FROM held WHERE kind='" kind "')"                                          \
     ", (SELECT count(*) FROM held WHERE kind='" kind "' AND owner=$1)"
 
-xpl_status_t xpl_pg_get_job_stats(struct xpl_store *base, struct xpl_job_stats *ret,
-                                  struct xpl_error *err) {
-    struct xpl_pg_args a = {0};
+static xpl_status_t get_stats(struct xpl_store *base, struct xpl_job_stats *ret,
+                              struct xpl_error *err) {
     struct xpl_pg_store *const s = xpl_pg_of(base);
-    xpl_pg_arg_text(&a, xpl_str_from(s->owner));
-    return xpl_pg_job_query(
+    return xpl_pg_select(
         s,
         "WITH held AS (SELECT * FROM " XPL_PG_LEASES " l WHERE expires_at>=clock_timestamp()),"
         // Until this daemon has reported, its version is not known: all are alike.
@@ -327,5 +193,66 @@ xpl_status_t xpl_pg_get_job_stats(struct xpl_store *base, struct xpl_job_stats *
             HELD("catalogue") " FROM (SELECT aside_at, (extract(epoch FROM"
                               " clock_timestamp()-queued_at)*1000)::bigint AS age,"
                               " " XPL_PG_JOB_HELD " AS held FROM jobs) j",
-        &a, read_stats, ret, err);
+        XPL_PG_WITH(xpl_pg_owner(s)), XPL_PG_INTO(&stat_shape, NULL, ret, NULL), err);
 }
+
+// ---- for people ----
+
+#define MEMBER(type, member) XPL_PG_MEMBER(type, struct xpl_job_member, member)
+static const struct xpl_pg_member member_members[] = {MEMBER(TEXT, id), MEMBER(TEXT, name),
+                                                      MEMBER(TEXT, role), MEMBER(TEXT, version),
+                                                      MEMBER(I64, expires_ms)};
+static const struct xpl_pg_shape member_shape = XPL_PG_SHAPE(member_members, struct xpl_job_member);
+#define WORK(type, member) XPL_PG_MEMBER(type, struct xpl_job_work, member)
+static const struct xpl_pg_member work_members[] = {
+    WORK(TEXT, owner),  WORK(TEXT, session),  WORK(TEXT, host),     WORK(I64, n_files),
+    WORK(I64, attempt), WORK(I64, queued_ms), WORK(BOOL, set_aside)};
+static const struct xpl_pg_shape work_shape = XPL_PG_SHAPE(work_members, struct xpl_job_work);
+#define LEASE(type, member) XPL_PG_MEMBER(type, struct xpl_job_lease, member)
+static const struct xpl_pg_member lease_members[] = {LEASE(TEXT, kind), LEASE(TEXT, name),
+                                                     LEASE(TEXT, owner), LEASE(I64, expires_ms)};
+static const struct xpl_pg_shape lease_shape = XPL_PG_SHAPE(lease_members, struct xpl_job_lease);
+
+// A lease that is over has no owner, and of those only schedules' are of interest.
+static xpl_status_t list(struct xpl_store *base, struct xpl_arena *arena, struct xpl_job_fleet *ret,
+                         struct xpl_error *err) {
+    struct xpl_pg_store *const s = xpl_pg_of(base);
+    const struct xpl_pg_args *const most = XPL_PG_WITH(xpl_pg_i64(XPL_JOB_MAX_LISTED));
+    XPL_TRY(get_stats(base, &ret->stats, err));
+    XPL_TRY(xpl_pg_select(
+        s,
+        "SELECT kind, name, CASE WHEN held THEN owner ELSE '' END, CASE WHEN held THEN"
+        " (extract(epoch FROM expires_at-clock_timestamp())*1000)::bigint ELSE 0 END"
+        " FROM (SELECT *, expires_at>clock_timestamp() AS held FROM " XPL_PG_LEASES " a) l"
+        " WHERE held OR kind='schedule' ORDER BY kind, length(name), name LIMIT $1",
+        most, XPL_PG_INTO(&lease_shape, arena, &ret->leases, &ret->n_leases), err));
+    XPL_TRY(xpl_pg_select(s,
+                          "SELECT id, name, role, version,"
+                          " (extract(epoch FROM expires_at-clock_timestamp())*1000)::bigint"
+                          " FROM daemons WHERE expires_at>clock_timestamp()"
+                          " ORDER BY role, name, id LIMIT $1",
+                          most, XPL_PG_INTO(&member_shape, arena, &ret->members, &ret->n_members),
+                          err));
+    return xpl_pg_select(s,
+                         "SELECT owner, session, substring(files[1] FROM '^\\S+ \\S+ (.*)'),"
+                         " cardinality(files)::bigint, cardinality(attempts)::bigint,"
+                         " (extract(epoch FROM clock_timestamp()-queued_at)*1000)::bigint,"
+                         " (aside_at IS NOT NULL)::int::bigint FROM jobs"
+                         " WHERE aside_at IS NOT NULL OR " XPL_PG_JOB_HELD
+                         " ORDER BY session, 3 LIMIT $1",
+                         most, XPL_PG_INTO(&work_shape, arena, &ret->work, &ret->n_work), err);
+}
+
+const struct xpl_job_ops xpl_pg_jobs = {
+    .enqueue = enqueue,
+    .claim = xpl_pg_claim_job,
+    .renew = xpl_pg_renew_jobs,
+    .put = xpl_pg_put_jobs,
+    .conclude = xpl_pg_conclude_job,
+    .inspect = inspect,
+    .find_aside = find_aside,
+    .withdraw = withdraw,
+    .report = report,
+    .get_stats = get_stats,
+    .list = list,
+};

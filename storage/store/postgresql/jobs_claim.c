@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs: claiming and ending them, on the writer's connection: its session holds the locks.
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/arena.h"
-#include "base/buf.h"
+#include "base/cleanup.h"
 #include "storage/store/postgresql/impl.h"
 
-enum { MAX_ARRAY = 1 << 20, TRIES = 100 };
+enum { MAX_FILES_BYTES = 1 << 20, TRIES = 100 };
 
 #define NO_POOLER          "a worker needs a connection without a pooler"
 #define LOCK(function, id) "pg_" function "('jobs'::regclass::oid::int, (" id "%2147483648)::int)"
@@ -54,27 +52,6 @@ static const char begin_sql[] =
     " (extract(epoch FROM clock_timestamp()-jobs.queued_at)*1000)::bigint,"
     " (jobs.aside_at IS NOT NULL)::int::bigint";
 
-static enum xpl_pg_rc read_products(struct xpl_pg_conn *c, const PGresult *r,
-                                    struct xpl_arena *arena, struct xpl_job *j) {
-    xpl_str_t names, variants, name, variant;
-    size_t n = 1;
-    if (!xpl_pg_read_text(c, r, 0, 3, arena, &names) ||
-        !xpl_pg_read_text(c, r, 0, 4, arena, &variants))
-        return XPL_PG_NOMEM;
-    for (size_t i = 0; i < names.len; i++)
-        n += names.ptr[i] == '/';
-    if (!(j->products = xpl_arena_array(arena, n, sizeof *j->products))) return XPL_PG_NOMEM;
-    while (xpl_pg_next_part(&names, &name) && xpl_pg_next_part(&variants, &variant)) {
-        const char *const blank = memchr(name.ptr, ' ', name.len);
-        if (!blank) return XPL_PG_OTHER;
-        j->products[j->n_products++] =
-            (struct xpl_job_product){.name = {name.ptr, (size_t)(blank - name.ptr)},
-                                     .version = (uint32_t)strtoul(blank + 1, NULL, 10),
-                                     .variant = (unsigned)strtoul(variant.ptr, NULL, 10)};
-    }
-    return XPL_PG_OK;
-}
-
 static enum xpl_pg_rc read_job(struct xpl_pg_conn *c, const PGresult *r, struct xpl_arena *arena,
                                struct xpl_job *j) {
     if (!xpl_pg_read_text(c, r, 0, 1, arena, &j->session) ||
@@ -82,25 +59,22 @@ static enum xpl_pg_rc read_job(struct xpl_pg_conn *c, const PGresult *r, struct 
         return XPL_PG_NOMEM;
     j->attempt = xpl_pg_get_i64(c, r, 0, 6);
     j->queued_ms = xpl_pg_get_i64(c, r, 0, 7);
-    const enum xpl_pg_rc rc = read_products(c, r, arena, j);
+    const enum xpl_pg_rc rc = xpl_pg_read_products(c, r, arena, j);
     return rc == XPL_PG_OK ? xpl_pg_read_files(c, r, 2, arena, &j->files, &j->n_files) : rc;
 }
 
 static enum xpl_pg_rc unlock(struct xpl_pg_store *s, int64_t id) {
-    struct xpl_pg_args a = {0};
-    xpl_pg_arg_i64(&a, id);
-    return xpl_pg_query(s->w, "SELECT " LOCK("advisory_unlock", "$1"), &a, NULL);
+    return xpl_pg_query(s->w, "SELECT " LOCK("advisory_unlock", "$1"), XPL_PG_WITH(xpl_pg_i64(id)),
+                        NULL);
 }
 
 // NONE: the locked job has ended meanwhile, or was set aside now.
 static enum xpl_pg_rc begin_job(struct xpl_pg_store *s, int64_t id, struct xpl_arena *arena,
                                 struct xpl_job *j) {
-    struct xpl_pg_args a = {0};
     PGresult *r = NULL;
-    xpl_pg_arg_i64(&a, id);
-    xpl_pg_arg_text(&a, xpl_str_from(s->owner));
-    xpl_pg_arg_i64(&a, XPL_JOB_ATTEMPTS);
-    enum xpl_pg_rc rc = xpl_pg_query(s->w, begin_sql, &a, &r);
+    enum xpl_pg_rc rc = xpl_pg_query(
+        s->w, begin_sql, XPL_PG_WITH(xpl_pg_i64(id), xpl_pg_owner(s), xpl_pg_i64(XPL_JOB_ATTEMPTS)),
+        &r);
     if (rc != XPL_PG_OK) return rc;
     *j = (struct xpl_job){.claim = {id, s->session}};
     const bool ours = s->pq->ntuples(r) == 1 && !xpl_pg_get_i64(s->w, r, 0, 8);
@@ -178,25 +152,25 @@ static enum xpl_pg_rc claim_one(struct xpl_pg_store *s, const struct xpl_pg_args
     return XPL_PG_OK;
 }
 
-static xpl_status_t claim(struct xpl_store *base, const struct xpl_job_offer *o,
-                          struct xpl_arena *arena, struct xpl_job **ret, struct xpl_error *err) {
+xpl_status_t xpl_pg_claim_job(struct xpl_store *base, const struct xpl_job_offer *o,
+                              struct xpl_arena *arena, struct xpl_job **ret,
+                              struct xpl_error *err) {
     struct xpl_pg_store *const s = xpl_pg_of(base);
-    struct xpl_pg_args a = {0};
-    struct xpl_buf products;
-    bool own;
+    xpl_str_t *const products = xpl_arena_array(arena, o->n_products, sizeof *products);
+    bool own, ok = products != NULL;
     *ret = NULL;
     XPL_TRY(xpl_pg_enter(s, &own, err));
-    xpl_buf_init(&products, MAX_ARRAY);
-    xpl_pg_array_begin(&products, XPL_PG_TEXTS, o->n_products);
-    for (size_t i = 0; i < o->n_products; i++)
-        xpl_pg_put_product(&products, o->products[i].name, o->products[i].version);
-    xpl_pg_arg_array(&a, XPL_PG_TEXTS, &products);
-    xpl_pg_arg_text(&a, xpl_str_from(s->owner));
-    enum xpl_pg_rc rc = products.failed ? XPL_PG_NOMEM : prepare_session(s, o->lease_ms);
+    for (size_t i = 0; ok && i < o->n_products; i++)
+        ok = xpl_pg_write_product(arena, o->products[i].name, o->products[i].version, &products[i]);
+    enum xpl_pg_rc rc = ok ? prepare_session(s, o->lease_ms) : XPL_PG_NOMEM;
     if (rc == XPL_PG_OK) rc = drop_left_lock(s);
-    if (rc == XPL_PG_OK) rc = claim_one(s, &a, o->alone, arena, ret);
+    if (rc == XPL_PG_OK)
+        rc = claim_one(
+            s,
+            XPL_PG_WITH(xpl_pg_array(XPL_PG_TEXT, products, o->n_products, sizeof *products),
+                        xpl_pg_owner(s)),
+            o->alone, arena, ret);
     if (rc != XPL_PG_OK) s->lease_session = 0; // its setting is rolled back
-    xpl_buf_fini(&products);
     const xpl_status_t st = xpl_pg_leave(s, own, rc, err);
     if (st != XPL_OK) *ret = NULL;
     return st;
@@ -207,9 +181,7 @@ static xpl_status_t claim(struct xpl_store *base, const struct xpl_job_offer *o,
 // NONE: another daemon has the job, or has ended it.  A session that took the place of a lost one
 // locks it again, but once: the end of the job unlocks it once.
 static enum xpl_pg_rc keep_lock(struct xpl_pg_store *s, const struct xpl_job_claim *c) {
-    struct xpl_pg_args a = {0};
     int64_t held = c->session == s->session;
-    xpl_pg_arg_i64(&a, c->id);
     const enum xpl_pg_rc rc =
         held ? XPL_PG_OK
              : xpl_pg_ask(s->w,
@@ -218,7 +190,7 @@ static enum xpl_pg_rc keep_lock(struct xpl_pg_store *s, const struct xpl_job_cla
                           " locktype='advisory' AND pid=pg_backend_pid() AND objsubid=2 AND"
                           " classid='jobs'::regclass::oid AND objid::bigint=$1%2147483648)"
                           " THEN true ELSE " LOCK("try_advisory_lock", "$1") " END)::int::bigint",
-                          &a, &held);
+                          XPL_PG_WITH(xpl_pg_i64(c->id)), &held);
     if (rc == XPL_PG_OK && !held)
         (void)snprintf(s->w->why, sizeof s->w->why, "the job is not ours any more");
     return rc == XPL_PG_OK && !held ? XPL_PG_NONE : rc;
@@ -227,25 +199,14 @@ static enum xpl_pg_rc keep_lock(struct xpl_pg_store *s, const struct xpl_job_cla
 // This daemon lives: what it is noted in and does not work on was not lost with it.
 static enum xpl_pg_rc remove_notes(struct xpl_pg_store *s, const struct xpl_job_claim *c,
                                    size_t n) {
-    struct xpl_pg_args a = {0};
-    struct xpl_buf ids = xpl_buf_of(MAX_ARRAY);
-    xpl_pg_array_begin(&ids, XPL_PG_INT8S, n);
-    for (size_t i = 0; i < n; i++)
-        xpl_pg_array_i64(&ids, c[i].id);
-    xpl_pg_arg_text(&a, xpl_str_from(s->owner));
-    xpl_pg_arg_array(&a, XPL_PG_INT8S, &ids);
-    const enum xpl_pg_rc rc =
-        ids.failed ? XPL_PG_NOMEM
-                   : xpl_pg_query(s->w,
-                                  "UPDATE jobs SET attempts=array_remove(attempts,$1)"
-                                  " WHERE $1=ANY(attempts) AND id<>ALL($2)",
-                                  &a, NULL);
-    xpl_buf_fini(&ids);
-    return rc;
+    return xpl_pg_query(s->w,
+                        "UPDATE jobs SET attempts=array_remove(attempts,$1)"
+                        " WHERE $1=ANY(attempts) AND id<>ALL($2)",
+                        XPL_PG_WITH(xpl_pg_owner(s), XPL_PG_COLUMN(I64, c, n, id)), NULL);
 }
 
-static xpl_status_t renew(struct xpl_store *base, struct xpl_job_claim *c, size_t n, bool *ret_kept,
-                          struct xpl_error *err) {
+xpl_status_t xpl_pg_renew_jobs(struct xpl_store *base, struct xpl_job_claim *c, size_t n,
+                               bool *ret_kept, struct xpl_error *err) {
     struct xpl_pg_store *const s = xpl_pg_of(base);
     enum xpl_pg_rc rc = XPL_PG_OK;
     bool own;
@@ -263,48 +224,35 @@ static xpl_status_t renew(struct xpl_store *base, struct xpl_job_claim *c, size_
     return xpl_pg_leave(s, own, rc, err);
 }
 
-static xpl_status_t conclude(struct xpl_store *base, const struct xpl_job_end *e,
-                             struct xpl_error *err) {
+static enum xpl_pg_rc end_job(struct xpl_pg_store *s, const struct xpl_job_end *e, int64_t *ret_n) {
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(MAX_FILES_BYTES);
+    const struct xpl_pg_arg id = xpl_pg_i64(e->claim.id);
+    if (!e->n_rest)
+        return xpl_pg_run(s->w, "DELETE FROM jobs WHERE id=$1 RETURNING " RELEASE, XPL_PG_WITH(id),
+                          ret_n);
+    const xpl_str_t *const files = xpl_pg_write_files(&arena, e->rest, e->n_rest);
+    if (!files) return XPL_PG_NOMEM;
+    return xpl_pg_run(s->w,
+                      "UPDATE jobs SET files=$3, attempts=array_remove(attempts,$2),"
+                      " ready_at=clock_timestamp()+$4::float8*interval '1 ms'"
+                      " WHERE id=$1 RETURNING " RELEASE,
+                      XPL_PG_WITH(id, xpl_pg_owner(s),
+                                  xpl_pg_array(XPL_PG_TEXT, files, e->n_rest, sizeof *files),
+                                  xpl_pg_u64(e->pause_ms)),
+                      ret_n);
+}
+
+xpl_status_t xpl_pg_conclude_job(struct xpl_store *base, const struct xpl_job_end *e,
+                                 struct xpl_error *err) {
     struct xpl_pg_store *const s = xpl_pg_of(base);
-    struct xpl_pg_args a = {0};
-    struct xpl_buf files;
     int64_t n = 0;
     bool own;
     XPL_TRY(xpl_pg_enter(s, &own, err));
-    xpl_buf_init(&files, MAX_ARRAY);
-    xpl_pg_arg_i64(&a, e->claim.id);
     enum xpl_pg_rc rc = keep_lock(s, &e->claim);
-    if (rc == XPL_PG_OK && !xpl_pg_put_files(&files, e->rest, e->n_rest)) rc = XPL_PG_NOMEM;
-    if (e->n_rest) {
-        xpl_pg_arg_text(&a, xpl_str_from(s->owner));
-        xpl_pg_arg_array(&a, XPL_PG_TEXTS, &files);
-        xpl_pg_arg_u64(&a, e->pause_ms);
-    }
-    if (rc == XPL_PG_OK)
-        rc = xpl_pg_run(s->w,
-                        e->n_rest ? "UPDATE jobs SET files=$3, attempts=array_remove(attempts,$2),"
-                                    " ready_at=clock_timestamp()+$4::float8*interval '1 ms'"
-                                    " WHERE id=$1 RETURNING " RELEASE
-                                  : "DELETE FROM jobs WHERE id=$1 RETURNING " RELEASE,
-                        &a, &n);
-    xpl_buf_fini(&files);
+    if (rc == XPL_PG_OK) rc = end_job(s, e, &n);
     if (rc == XPL_PG_OK && n == 0) {
         (void)snprintf(s->w->why, sizeof s->w->why, "the job has ended");
         rc = unlock(s, e->claim.id) == XPL_PG_OK ? XPL_PG_NONE : XPL_PG_AWAY;
     }
     return xpl_pg_leave(s, own, rc, err);
 }
-
-const struct xpl_job_ops xpl_pg_jobs = {
-    .enqueue = xpl_pg_enqueue_jobs,
-    .claim = claim,
-    .renew = renew,
-    .put = xpl_pg_put_jobs,
-    .conclude = conclude,
-    .inspect = xpl_pg_inspect_jobs,
-    .find_aside = xpl_pg_find_aside,
-    .withdraw = xpl_pg_withdraw_jobs,
-    .report = xpl_pg_report_daemon,
-    .get_stats = xpl_pg_get_job_stats,
-    .list = xpl_pg_list_jobs,
-};

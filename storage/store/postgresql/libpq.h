@@ -40,9 +40,7 @@
     X(getisnull)                                                                                   \
     X(getvalue)                                                                                    \
     X(getlength)                                                                                   \
-    X(cmdTuples)                                                                                   \
-    X(putCopyData)                                                                                 \
-    X(putCopyEnd)
+    X(cmdTuples)
 
 // Functions of libpq, without their prefix.
 #define XPL_PQ_MEMBER(name) __typeof__(PQ##name) *name;

@@ -3,42 +3,36 @@
 #include <stdio.h>
 
 #include "base/arena.h"
+#include "base/cleanup.h"
 #include "storage/store/postgresql/impl.h"
 
-static xpl_bytes_t bytes_of(const struct xpl_listing_place *place) {
-    return (xpl_bytes_t){place->bytes, sizeof place->bytes};
+static struct xpl_pg_arg place_arg(const struct xpl_listing_place *place) {
+    return xpl_pg_bytes((xpl_bytes_t){place->bytes, sizeof place->bytes});
+}
+
+// A directory's path may have any bytes: a text may not.
+static struct xpl_pg_arg dir_arg(xpl_str_t dir) {
+    return xpl_pg_bytes((xpl_bytes_t){(const uint8_t *)dir.ptr, dir.len});
 }
 
 // Of its lease.
-static const char *name_of(const struct xpl_listing_place *place, char ret[48]) {
+static xpl_str_t name_of(const struct xpl_listing_place *place, char ret[48]) {
     int n = snprintf(ret, 48, "listings:");
     for (size_t i = 0; i < sizeof place->bytes; i++)
         n += snprintf(ret + n, 48 - (size_t)n, "%02x", place->bytes[i]);
-    return ret;
+    return xpl_str_from(ret);
 }
 
 // ---- the scanner ----
-
-static enum xpl_pg_rc read_scanner(struct xpl_pg_conn *c, const PGresult *r, void *arg) {
-    enum xpl_scanner *const ret = arg;
-    *ret = XPL_SCANNER_NOBODY;
-    if (c->pq->ntuples(r) > 0)
-        *ret = xpl_pg_get_i64(c, r, 0, 0) ? XPL_SCANNER_THIS : XPL_SCANNER_OTHER;
-    return XPL_PG_OK;
-}
 
 // The row is seen as it was before the statement: one that another daemon has just made is seen by
 // the next claim.
 static xpl_status_t claim(struct xpl_store *base, const struct xpl_listing_place *place, bool may,
                           uint64_t lease_ms, enum xpl_scanner *ret, struct xpl_error *err) {
     struct xpl_pg_store *const s = xpl_pg_of(base);
-    struct xpl_pg_args a = {0};
+    int64_t is_ours = -1;
     char name[48];
-    xpl_pg_arg_text(&a, xpl_str_from(name_of(place, name)));
-    xpl_pg_arg_text(&a, xpl_str_from(s->owner));
-    xpl_pg_arg_i64(&a, (int64_t)lease_ms);
-    xpl_pg_arg_i64(&a, may);
-    return xpl_pg_job_query(
+    XPL_TRY(xpl_pg_select_number(
         s,
         "WITH mine AS (INSERT INTO leases AS l SELECT $1,$2,1,clock_timestamp()+$3*interval '1 ms'"
         " WHERE $4<>0 ON CONFLICT(name) DO UPDATE SET owner=excluded.owner,"
@@ -47,7 +41,11 @@ static xpl_status_t claim(struct xpl_store *base, const struct xpl_listing_place
         " SELECT 1::bigint FROM mine UNION ALL"
         " SELECT 0::bigint FROM leases WHERE name=$1 AND owner<>$2 AND"
         " expires_at>=clock_timestamp() AND NOT EXISTS (SELECT 1 FROM mine)",
-        &a, read_scanner, ret, err);
+        XPL_PG_WITH(xpl_pg_text(name_of(place, name)), xpl_pg_owner(s), xpl_pg_u64(lease_ms),
+                    xpl_pg_i64(may)),
+        &is_ours, err));
+    *ret = is_ours < 0 ? XPL_SCANNER_NOBODY : is_ours ? XPL_SCANNER_THIS : XPL_SCANNER_OTHER;
+    return XPL_OK;
 }
 
 // A listing that is as it was is noted as new, and its body is not written again.
@@ -57,22 +55,11 @@ static xpl_status_t claim(struct xpl_store *base, const struct xpl_listing_place
 static xpl_status_t put(struct xpl_store *base, const struct xpl_listing_place *place,
                         xpl_str_t dir, xpl_bytes_t body, int64_t age_ms, struct xpl_error *err) {
     struct xpl_pg_store *const s = xpl_pg_of(base);
-    struct xpl_pg_args a = {0};
-    struct xpl_buf packed = xpl_buf_of(2 * XPL_LISTING_MAX_BYTES);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf packed = xpl_buf_of(2 * XPL_LISTING_MAX_BYTES);
     char name[48];
     const bool fits = body.len <= XPL_LISTING_MAX_BYTES;
-    if (fits && !xpl_pg_compress(body, &packed)) {
-        xpl_buf_fini(&packed);
-        return xpl_pg_fail(s, XPL_PG_NOMEM, "", err);
-    }
-    xpl_pg_arg_text(&a, xpl_str_from(name_of(place, name)));
-    xpl_pg_arg_text(&a, xpl_str_from(s->owner));
-    xpl_pg_arg_bytes(&a, bytes_of(place));
-    xpl_pg_arg_bytes(&a, (xpl_bytes_t){(const uint8_t *)dir.ptr, dir.len});
-    xpl_pg_arg_i64(&a, age_ms);
-    xpl_pg_arg_i64(&a, fits ? (int64_t)body.len : 0);
-    xpl_pg_arg_bytes(&a, (xpl_bytes_t){fits ? packed.p : (const uint8_t *)"", fits ? packed.n : 0});
-    const xpl_status_t st = xpl_pg_job_query(
+    if (fits && !xpl_pg_compress(body, &packed)) return xpl_pg_fail(s, XPL_PG_NOMEM, "", err);
+    return xpl_pg_change(
         s,
         "WITH l AS (SELECT 1 FROM leases WHERE name=$1 AND owner=$2 AND"
         " expires_at>=clock_timestamp() FOR SHARE),"
@@ -87,84 +74,70 @@ static xpl_status_t put(struct xpl_store *base, const struct xpl_listing_place *
         " clock_timestamp()-$5*interval '1 ms',$6,$7 FROM l WHERE NOT EXISTS (SELECT 1 FROM same)"
         " ON CONFLICT(place, dir) DO UPDATE SET listed_at=excluded.listed_at,"
         " generation=excluded.generation, size_bytes=excluded.size_bytes, body=excluded.body",
-        &a, NULL, NULL, err);
-    xpl_buf_fini(&packed);
-    return st;
+        XPL_PG_WITH(xpl_pg_text(name_of(place, name)), xpl_pg_owner(s), place_arg(place),
+                    dir_arg(dir), xpl_pg_i64(age_ms), xpl_pg_u64(fits ? body.len : 0),
+                    xpl_pg_bytes((xpl_bytes_t){packed.p, packed.n})),
+        err);
 }
 
 // ---- the others ----
 
-struct reading {
-    struct xpl_arena *arena;
-    struct xpl_shared_listing *listing;
-    struct xpl_changed_listings *changed;
-    bool found, damaged;
+struct row {
+    int64_t age_ms, size;
+    xpl_bytes_t packed;
 };
-
-static enum xpl_pg_rc read_listing(struct xpl_pg_conn *c, const PGresult *r, void *arg) {
-    struct reading *const to = arg;
-    if (c->pq->ntuples(r) == 0) return XPL_PG_OK;
-    const int64_t n = xpl_pg_get_i64(c, r, 0, 1);
-    to->found = true;
-    to->listing->age_ms = xpl_pg_get_i64(c, r, 0, 0);
-    if (n < 0 || n > XPL_LISTING_MAX_BYTES) {
-        to->damaged = true;
-        return XPL_PG_OK;
-    }
-    uint8_t *const body = xpl_arena_alloc(to->arena, (size_t)n);
-    if (!body) return XPL_PG_NOMEM;
-    to->damaged = n && !xpl_pg_decompress(xpl_pg_get_bytes(c, r, 0, 2), body, (size_t)n);
-    to->listing->body = (xpl_bytes_t){body, (size_t)n};
-    return XPL_PG_OK;
-}
+static const struct xpl_pg_member row_members[] = {XPL_PG_MEMBER(I64, struct row, age_ms),
+                                                   XPL_PG_MEMBER(I64, struct row, size),
+                                                   XPL_PG_MEMBER(BYTES, struct row, packed)};
+static const struct xpl_pg_shape row_shape = XPL_PG_SHAPE(row_members, struct row);
 
 static xpl_status_t get(struct xpl_store *base, const struct xpl_listing_place *place,
                         xpl_str_t dir, struct xpl_arena *arena, struct xpl_shared_listing *ret,
                         struct xpl_error *err) {
     struct xpl_pg_store *const s = xpl_pg_of(base);
-    struct reading to = {.arena = arena, .listing = ret};
-    struct xpl_pg_args a = {0};
-    xpl_pg_arg_bytes(&a, bytes_of(place));
-    xpl_pg_arg_bytes(&a, (xpl_bytes_t){(const uint8_t *)dir.ptr, dir.len});
-    XPL_TRY(xpl_pg_job_query(
+    struct row row = {.size = -1};
+    XPL_TRY(xpl_pg_select(
         s,
         "SELECT (1000*extract(epoch FROM clock_timestamp()-listed_at))::bigint, size_bytes, body"
         " FROM listings WHERE place=$1 AND dir=$2",
-        &a, read_listing, &to, err));
-    if (!to.found) XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "no listing is stored");
-    if (to.damaged) XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "%s: a listing is damaged", s->name);
+        XPL_PG_WITH(place_arg(place), dir_arg(dir)), XPL_PG_INTO(&row_shape, arena, &row, NULL),
+        err));
+    if (row.size < 0) XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "no listing is stored");
+    const size_t n = (size_t)row.size;
+    uint8_t *const body = n <= XPL_LISTING_MAX_BYTES ? xpl_arena_alloc(arena, n) : NULL;
+    if (n <= XPL_LISTING_MAX_BYTES && !body) XPL_RETURN_OOM(err, "a listing");
+    if (!body || (n && !xpl_pg_decompress(row.packed, body, n)))
+        XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "%s: a listing is damaged", s->name);
+    *ret = (struct xpl_shared_listing){.body = {body, n}, .age_ms = row.age_ms};
     return XPL_OK;
 }
 
-static enum xpl_pg_rc read_changed(struct xpl_pg_conn *c, const PGresult *r, void *arg) {
-    struct reading *const to = arg;
-    const size_t n = (size_t)c->pq->ntuples(r);
-    xpl_str_t *const dirs = xpl_arena_array(to->arena, n + 1, sizeof *dirs);
-    if (!dirs) return XPL_PG_NOMEM;
-    for (size_t i = 0; i < n; i++) {
-        const xpl_bytes_t dir = xpl_pg_get_bytes(c, r, (int)i, 0);
-        if (!xpl_arena_str(to->arena, (xpl_str_t){(const char *)dir.ptr, dir.len}, &dirs[i]))
-            return XPL_PG_NOMEM;
-        to->changed->generation = xpl_pg_get_i64(c, r, (int)i, 1);
-    }
-    to->changed->dirs = dirs;
-    to->changed->n = n;
-    return XPL_PG_OK;
-}
+struct changed {
+    xpl_str_t dir;
+    int64_t generation;
+};
+static const struct xpl_pg_member changed_members[] = {
+    XPL_PG_MEMBER(TEXT, struct changed, dir), XPL_PG_MEMBER(I64, struct changed, generation)};
+static const struct xpl_pg_shape changed_shape = XPL_PG_SHAPE(changed_members, struct changed);
 
 static xpl_status_t find_changed(struct xpl_store *base, const struct xpl_listing_place *place,
                                  int64_t since, struct xpl_arena *arena,
                                  struct xpl_changed_listings *ret, struct xpl_error *err) {
-    struct reading to = {.arena = arena, .changed = ret};
-    struct xpl_pg_args a = {0};
-    *ret = (struct xpl_changed_listings){.generation = since};
-    xpl_pg_arg_bytes(&a, bytes_of(place));
-    xpl_pg_arg_i64(&a, since);
-    xpl_pg_arg_i64(&a, XPL_LISTING_MAX_CHANGED);
-    return xpl_pg_job_query(xpl_pg_of(base),
-                            "SELECT dir, generation FROM listings WHERE place=$1 AND"
-                            " generation>=$2 ORDER BY generation LIMIT $3",
-                            &a, read_changed, &to, err);
+    struct changed *list;
+    size_t n;
+    XPL_TRY(xpl_pg_select(
+        xpl_pg_of(base),
+        "SELECT dir, generation FROM listings WHERE place=$1 AND"
+        " generation>=$2 ORDER BY generation LIMIT $3",
+        XPL_PG_WITH(place_arg(place), xpl_pg_i64(since), xpl_pg_i64(XPL_LISTING_MAX_CHANGED)),
+        XPL_PG_INTO(&changed_shape, arena, &list, &n), err));
+    *ret = (struct xpl_changed_listings){.dirs = xpl_arena_array(arena, n, sizeof *ret->dirs),
+                                         .n = n,
+                                         .generation = n ? list[n - 1].generation : since};
+    if (!ret->dirs) XPL_RETURN_OOM(err, "listings");
+    for (size_t i = 0; i < n; i++)
+        ret->dirs[i] = list[i].dir;
+    return XPL_OK;
 }
 
 const struct xpl_listing_ops xpl_pg_listings = {

@@ -2,6 +2,7 @@
 // Keeping the store clean: what is gone, outdated or free.
 #include <stdio.h>
 
+#include "base/arena.h"
 #include "base/clock.h"
 #include "storage/store/encoding.h"
 #include "storage/store/postgresql/impl.h"
@@ -28,43 +29,42 @@ static const char *const mark_sql[] = {
 };
 
 static enum xpl_pg_rc remove_profile(struct xpl_pg_store *s, int64_t id) {
-    struct xpl_pg_args a = {0};
+    const struct xpl_pg_args *const profile = XPL_PG_WITH(xpl_pg_i64(id));
     int64_t n = 0;
-    xpl_pg_arg_i64(&a, id);
     enum xpl_pg_rc rc;
     do
         rc = xpl_pg_remove(s,
                            "SELECT r.id, r.week, r.size_bytes FROM results r JOIN result_profiles"
                            " p ON p.result_id=r.id WHERE p.profile_id=$1 LIMIT 64 FOR UPDATE OF r",
-                           &a, &n, NULL);
+                           profile, &n);
     while (rc == XPL_PG_OK && n > 0);
     if (rc == XPL_PG_OK) rc = xpl_pg_delete_rows(s, id);
     if (rc == XPL_PG_OK)
-        rc = xpl_pg_query(s->w, "DELETE FROM profile_files WHERE profile_id=$1", &a, NULL);
-    return rc == XPL_PG_OK ? xpl_pg_query(s->w, "DELETE FROM profiles WHERE id=$1", &a, NULL) : rc;
+        rc = xpl_pg_query(s->w, "DELETE FROM profile_files WHERE profile_id=$1", profile, NULL);
+    if (rc == XPL_PG_OK) rc = xpl_pg_query(s->w, "DELETE FROM profiles WHERE id=$1", profile, NULL);
+    return rc;
 }
 
 // Only the holder of the lease knows what LOGDIR has.
 static enum xpl_pg_rc sweep_gone(struct xpl_pg_store *s, int64_t gone_s, int *budget) {
-    struct xpl_pg_args now = {0}, before = {0};
     int64_t fence = 0, id = 0;
     const int64_t now_s = xpl_pg_now_ms(s) / 1000;
+    const struct xpl_pg_args *const now = XPL_PG_WITH(xpl_pg_i64(now_s)),
+                                    *const before = XPL_PG_WITH(xpl_pg_i64(now_s - gone_s));
     enum xpl_pg_rc rc = xpl_pg_lease_catalogue(s, &fence);
     if (rc == XPL_PG_NONE || (rc == XPL_PG_OK && fence != s->fence)) {
         atomic_store(&s->tx.catalogue_known, false);
         return XPL_PG_OK;
     }
-    xpl_pg_arg_i64(&now, now_s);
-    xpl_pg_arg_i64(&before, now_s - gone_s);
     for (size_t i = 0; rc == XPL_PG_OK && i < sizeof mark_sql / sizeof *mark_sql; i++)
-        rc = xpl_pg_query(s->w, mark_sql[i], &now, NULL);
+        rc = xpl_pg_query(s->w, mark_sql[i], now, NULL);
     if (rc == XPL_PG_OK)
-        rc = xpl_pg_query(s->w, "DELETE FROM profile_files WHERE gone_at<=$1", &before, NULL);
+        rc = xpl_pg_query(s->w, "DELETE FROM profile_files WHERE gone_at<=$1", before, NULL);
     while (rc == XPL_PG_OK && *budget > 0) {
         // Locked ones are being written to: they are not gone after all.
         rc = xpl_pg_ask(s->w,
                         "SELECT id FROM profiles WHERE gone_at<=$1 LIMIT 1 FOR UPDATE SKIP LOCKED",
-                        &before, &id);
+                        before, &id);
         if (rc == XPL_PG_NONE) return XPL_PG_OK;
         if (rc == XPL_PG_OK) rc = remove_profile(s, id);
         --*budget;
@@ -78,16 +78,14 @@ static enum xpl_pg_rc sweep_versions(struct xpl_pg_store *s, const struct xpl_st
     enum xpl_pg_rc rc = XPL_PG_OK;
     for (size_t i = 0; rc == XPL_PG_OK && i<m->n_current && * budget> 0; i++) {
         const struct xpl_store_version *const v = &m->current[i];
-        struct xpl_pg_args a = {0};
         int64_t n = 0;
-        xpl_pg_arg_text(&a, xpl_store_kind_name(v->kind));
-        xpl_pg_arg_text(&a, v->name);
-        xpl_pg_arg_i64(&a, v->version);
-        xpl_pg_arg_i64(&a, *budget);
         rc = xpl_pg_remove(s,
                            "SELECT id, week, size_bytes FROM results WHERE kind=$1 AND name=$2"
                            " AND version<$3 LIMIT $4 FOR UPDATE SKIP LOCKED",
-                           &a, &n, NULL);
+                           XPL_PG_WITH(xpl_pg_text(xpl_store_kind_name(v->kind)),
+                                       xpl_pg_text(v->name), xpl_pg_i64(v->version),
+                                       xpl_pg_i64(*budget)),
+                           &n);
         *budget -= (int)n;
     }
     return rc;
@@ -129,12 +127,11 @@ static enum xpl_pg_rc sweep(struct xpl_pg_store *s, const struct xpl_store_maint
 // ---- now and then ----
 
 static enum xpl_pg_rc drop_week(struct xpl_pg_store *s, int64_t week) {
-    struct xpl_pg_args a = {0};
     char sql[80];
     int64_t used = 0;
-    xpl_pg_arg_i64(&a, week);
-    enum xpl_pg_rc rc =
-        xpl_pg_ask(s->w, "SELECT 1::bigint FROM results WHERE week=$1 LIMIT 1", &a, &used);
+    const enum xpl_pg_rc rc =
+        xpl_pg_ask(s->w, "SELECT 1::bigint FROM results WHERE week=$1 LIMIT 1",
+                   XPL_PG_WITH(xpl_pg_i64(week)), &used);
     if (rc != XPL_PG_NONE) return rc;
     (void)snprintf(sql, sizeof sql, "DROP TABLE IF EXISTS result_data_%lld", (long long)week);
     return xpl_pg_exec(s->w, sql);
@@ -144,15 +141,13 @@ static enum xpl_pg_rc drop_week(struct xpl_pg_store *s, int64_t week) {
 // ended more than a week ago.
 static enum xpl_pg_rc drop_weeks(struct xpl_pg_store *s) {
     PGresult *r = NULL;
-    struct xpl_pg_args a = {0};
-    xpl_pg_arg_i64(&a, xpl_pg_this_week(s) - 1);
     enum xpl_pg_rc rc =
         xpl_pg_query(s->w,
                      "SELECT w FROM (SELECT substr(c.relname, 13)::bigint AS w FROM pg_inherits i"
                      " JOIN pg_class c ON c.oid=i.inhrelid WHERE i.inhparent="
                      "'result_data'::regclass AND c.relname ~ '^result_data_[0-9]{1,9}$') x"
                      " WHERE w<$1 ORDER BY w LIMIT 8",
-                     &a, &r);
+                     XPL_PG_WITH(xpl_pg_i64(xpl_pg_this_week(s) - 1)), &r);
     if (rc != XPL_PG_OK) return rc;
     for (int i = 0; rc == XPL_PG_OK && i < s->pq->ntuples(r); i++)
         rc = drop_week(s, xpl_pg_get_i64(s->w, r, i, 0));
@@ -176,65 +171,47 @@ static void sweep_rarely(struct xpl_pg_store *s) {
 // ---- whether there is something to do ----
 
 struct found {
-    int64_t used, old, taken;
-    bool newer; // the tables are a newer xplaned's
+    int64_t used, version; // of the tables
+    bool old, taken;
 };
+static const struct xpl_pg_member found_members[] = {
+    XPL_PG_MEMBER(I64, struct found, used), XPL_PG_MEMBER(BOOL, struct found, old),
+    XPL_PG_MEMBER(BOOL, struct found, taken), XPL_PG_MEMBER(I64, struct found, version)};
+static const struct xpl_pg_shape found_shape = XPL_PG_SHAPE(found_members, struct found);
 
-static enum xpl_pg_rc read_found(struct xpl_pg_conn *c, const PGresult *r, void *arg) {
-    struct found *const f = arg;
-    if (c->pq->ntuples(r) != 1) return XPL_PG_OTHER;
-    *f = (struct found){xpl_pg_get_i64(c, r, 0, 0), xpl_pg_get_i64(c, r, 0, 1),
-                        xpl_pg_get_i64(c, r, 0, 2), xpl_pg_is_newer(xpl_pg_get_i64(c, r, 0, 3))};
-    return XPL_PG_OK;
-}
-
-static xpl_status_t ask_versions(struct xpl_pg_store *s, const struct xpl_store_maintenance *m,
-                                 struct xpl_buf lists[3], struct found *ret) {
-    struct xpl_pg_args a = {0};
-    static const enum xpl_pg_array types[] = {XPL_PG_TEXTS, XPL_PG_TEXTS, XPL_PG_INT8S};
-    for (size_t i = 0; i < 3; i++)
-        xpl_pg_array_begin(&lists[i], types[i], m->n_current);
-    for (size_t i = 0; i < m->n_current; i++) {
-        const struct xpl_store_version *const v = &m->current[i];
-        const xpl_str_t kind = xpl_store_kind_name(v->kind);
-        xpl_pg_array_bytes(&lists[0], (xpl_bytes_t){(const uint8_t *)kind.ptr, kind.len});
-        xpl_pg_array_bytes(&lists[1], (xpl_bytes_t){(const uint8_t *)v->name.ptr, v->name.len});
-        xpl_pg_array_i64(&lists[2], v->version);
-    }
-    for (size_t i = 0; i < 3; i++) {
-        if (lists[i].failed) return XPL_RESOURCE_EXHAUSTED;
-        xpl_pg_arg_array(&a, types[i], &lists[i]);
-    }
-    xpl_pg_arg_text(&a, xpl_str_from(s->owner));
-    return xpl_pg_job_query(
+static xpl_status_t ask_versions(struct xpl_pg_store *s, const struct xpl_store_version *current,
+                                 const xpl_str_t *kinds, size_t n, struct found *ret) {
+    return xpl_pg_select(
         s,
         "SELECT " XPL_PG_USED ", EXISTS (SELECT 1 FROM unnest($1,$2,$3) AS v(kind, name, version),"
         " LATERAL (SELECT 1 FROM results r WHERE r.kind=v.kind AND r.name=v.name AND"
         " r.version<v.version LIMIT 1) o)::int::bigint,"
         " EXISTS (SELECT 1 FROM leases WHERE name='catalogue' AND owner<>$4 AND"
         " expires_at>=clock_timestamp())::int::bigint, (SELECT version FROM xplaned_schema)",
-        &a, read_found, ret, NULL);
+        XPL_PG_WITH(xpl_pg_array(XPL_PG_TEXT, kinds, n, sizeof *kinds),
+                    XPL_PG_COLUMN(TEXT, current, n, name), XPL_PG_COLUMN(INT, current, n, version),
+                    xpl_pg_owner(s)),
+        XPL_PG_INTO(&found_shape, NULL, ret, NULL), NULL);
 }
 
 // A round mostly finds nothing to do: one statement says so, in place of some seventy.  False: it
 // could not be asked.
 static bool inspect(struct xpl_pg_store *s, const struct xpl_store_maintenance *m,
                     struct found *ret) {
-    struct xpl_buf lists[3];
-    if (atomic_load(&s->role) != XPL_STORE_WRITER) return false;
-    for (size_t i = 0; i < 3; i++)
-        xpl_buf_init(&lists[i], (size_t)1 << 20);
-    const xpl_status_t st = ask_versions(s, m, lists, ret);
-    for (size_t i = 0; i < 3; i++)
-        xpl_buf_fini(&lists[i]);
-    if (st == XPL_OK && ret->taken) xpl_pg_leave_catalogue(s);
-    return st == XPL_OK;
+    const size_t n = m->n_current;
+    xpl_str_t *const kinds = xpl_sys_alloc(n * sizeof *kinds + 1);
+    for (size_t i = 0; kinds && i < n; i++)
+        kinds[i] = xpl_store_kind_name(m->current[i].kind);
+    const bool ok = kinds && ask_versions(s, m->current, kinds, n, ret) == XPL_OK;
+    xpl_sys_free(kinds);
+    if (ok && ret->taken) xpl_pg_leave_catalogue(s);
+    return ok;
 }
 
 // What the holder of the lease searches for was not looked for.
 static bool is_clean(struct xpl_pg_store *s, const struct found *f) {
-    if (f->newer || f->old || atomic_load(&s->tx.catalogue_known) || xpl_pg_has_notes(s) ||
-        (s->limit_bytes && (uint64_t)f->used > s->limit_bytes))
+    if (xpl_pg_is_newer(f->version) || f->old || atomic_load(&s->tx.catalogue_known) ||
+        xpl_pg_has_notes(s) || (s->limit_bytes && (uint64_t)f->used > s->limit_bytes))
         return false;
     atomic_store(&s->used_bytes, f->used); // what others have put counts
     return true;
@@ -246,17 +223,17 @@ xpl_status_t xpl_pg_maintain(struct xpl_store *base, const struct xpl_store_main
     struct found found = {0};
     int budget = PG_BATCH;
     if (ret_more) *ret_more = false;
-    if (!inspect(s, m, &found)) found.old = 1; // there may be
+    if (!inspect(s, m, &found)) found.old = true; // there may be
     if (is_clean(s, &found)) {
         sweep_rarely(s);
         return XPL_OK;
     }
     XPL_TRY(xpl_tx_begin(base, err)); // without a writer nothing is dropped
     // A newer daemon migrated the tables while this one was connected: from now on it only reads.
-    if (found.newer)
-        (void)snprintf(s->w->why, sizeof s->w->why, "a newer xplaned migrated its tables");
-    enum xpl_pg_rc rc = found.newer ? XPL_PG_AWAY : xpl_pg_read_used(s, s->w); // others' count, too
-    if (rc == XPL_PG_OK) rc = sweep(s, m, found.old != 0, &budget);
+    const bool newer = xpl_pg_is_newer(found.version);
+    if (newer) (void)snprintf(s->w->why, sizeof s->w->why, "a newer xplaned migrated its tables");
+    enum xpl_pg_rc rc = newer ? XPL_PG_AWAY : xpl_pg_read_used(s, s->w); // others' count, too
+    if (rc == XPL_PG_OK) rc = sweep(s, m, found.old, &budget);
     XPL_TRY(xpl_pg_leave(s, true, rc, err));
     sweep_rarely(s);
     if (ret_more) *ret_more = budget <= 0;

@@ -6,12 +6,9 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/text/utf8.h"
 #include "storage/hash.h"
 #include "storage/store/encoding.h"
 #include "storage/store/postgresql/impl.h"
-
-enum { MAX_TEXT = 4096, MAX_ARRAY = 64 << 20 };
 
 static xpl_bytes_t view(const struct xpl_buf *b) {
     return (xpl_bytes_t){b->p, b->n};
@@ -75,14 +72,12 @@ static enum xpl_pg_rc read_row(struct fetch *f, const PGresult *r) {
 
 // NONE: there are no chunks.
 static enum xpl_pg_rc read_chunks(struct fetch *f) {
-    struct xpl_pg_args a = {0};
     PGresult *r = NULL;
     size_t at = 0;
     bool right = true;
-    xpl_pg_arg_i64(&a, f->week);
-    xpl_pg_arg_i64(&a, f->id);
     enum xpl_pg_rc rc = xpl_pg_send(
-        f->c, "SELECT data FROM result_data WHERE week=$1 AND result_id=$2 ORDER BY seq", &a);
+        f->c, "SELECT data FROM result_data WHERE week=$1 AND result_id=$2 ORDER BY seq",
+        XPL_PG_WITH(xpl_pg_i64(f->week), xpl_pg_i64(f->id)));
     while (rc == XPL_PG_OK && (rc = xpl_pg_next_row(f->c, &r)) == XPL_PG_OK) {
         const size_t len = chunk_len(f->v.len, at);
         right =
@@ -96,15 +91,13 @@ static enum xpl_pg_rc read_chunks(struct fetch *f) {
 }
 
 static enum xpl_pg_rc fetch_row(struct fetch *f) {
-    struct xpl_pg_args a = {0};
     uint8_t digest[PG_DIGEST];
     PGresult *r = NULL;
-    xpl_pg_arg_bytes(&a, xpl_pg_digest(f->key, digest));
-    xpl_pg_arg_bytes(&a, f->key);
-    enum xpl_pg_rc rc = xpl_pg_query(f->c,
-                                     "SELECT id, size_bytes, checksum, meta, week, small"
-                                     " FROM results WHERE digest=$1 AND key=$2",
-                                     &a, &r);
+    enum xpl_pg_rc rc = xpl_pg_query(
+        f->c,
+        "SELECT id, size_bytes, checksum, meta, week, small"
+        " FROM results WHERE digest=$1 AND key=$2",
+        XPL_PG_WITH(xpl_pg_bytes(xpl_pg_digest(f->key, digest)), xpl_pg_bytes(f->key)), &r);
     if (rc != XPL_PG_OK) return rc;
     rc = f->c->pq->ntuples(r) ? read_row(f, r) : XPL_PG_NONE;
     f->c->pq->clear(r);
@@ -175,33 +168,6 @@ xpl_status_t xpl_pg_get(struct xpl_store *base, const struct xpl_store_key *key,
     return st;
 }
 
-bool xpl_pg_has(struct xpl_store *base, const struct xpl_store_key *key) {
-    struct xpl_pg_store *const s = xpl_pg_of(base);
-    struct xpl_buf b;
-    uint8_t digest[PG_DIGEST];
-    int64_t one = 0;
-    enum xpl_pg_rc rc = XPL_PG_NOMEM;
-    struct xpl_pg_conn *const c = xpl_store_key_bytes(key, &b) ? xpl_pg_reader(s) : NULL;
-    if (c) {
-        struct xpl_pg_args a = {0};
-        xpl_pg_arg_bytes(&a, xpl_pg_digest(view(&b), digest));
-        xpl_pg_arg_bytes(&a, view(&b));
-        rc = xpl_pg_ask(c, "SELECT 1::bigint FROM results WHERE digest=$1 AND key=$2", &a, &one);
-        xpl_pg_reader_done(s, c, rc);
-    }
-    xpl_buf_fini(&b);
-    return rc == XPL_PG_OK;
-}
-
-static enum xpl_pg_rc read_places(struct xpl_pg_conn *c, const PGresult *r, size_t n, bool *ret) {
-    for (int i = 0; i < c->pq->ntuples(r); i++) {
-        const int64_t at = xpl_pg_get_i64(c, r, i, 0);
-        if (at < 1 || (uint64_t)at > n) return XPL_PG_DAMAGE;
-        ret[at - 1] = true;
-    }
-    return XPL_PG_OK;
-}
-
 // $1 digests, $2 keys
 static enum xpl_pg_rc find_keys(struct xpl_pg_conn *c, const struct xpl_pg_args *a, size_t n,
                                 bool *ret) {
@@ -210,46 +176,57 @@ static enum xpl_pg_rc find_keys(struct xpl_pg_conn *c, const struct xpl_pg_args 
                                      "SELECT u.i::bigint FROM unnest($1,$2) WITH ORDINALITY"
                                      " u(d,k,i) JOIN results r ON r.digest=u.d AND r.key=u.k",
                                      a, &r);
-    if (rc == XPL_PG_OK) rc = read_places(c, r, n, ret);
+    for (int i = 0; rc == XPL_PG_OK && i < c->pq->ntuples(r); i++) {
+        const int64_t at = xpl_pg_get_i64(c, r, i, 0);
+        if (at < 1 || (uint64_t)at > n)
+            rc = XPL_PG_DAMAGE;
+        else
+            ret[at - 1] = true;
+    }
     if (r) c->pq->clear(r);
     return rc;
 }
 
-static bool put_keys(const struct xpl_store_key *keys, size_t n, struct xpl_buf *digests,
-                     struct xpl_buf *bytes) {
+// What finds a result.
+struct name {
+    struct xpl_buf b; // has the key
+    uint8_t digest[PG_DIGEST];
+    xpl_bytes_t key;
+};
+
+static bool put_names(const struct xpl_store_key *keys, size_t n, struct name *ret) {
     bool ok = true;
-    xpl_pg_array_begin(digests, XPL_PG_BYTEAS, n);
-    xpl_pg_array_begin(bytes, XPL_PG_BYTEAS, n);
     for (size_t i = 0; ok && i < n; i++) {
-        struct xpl_buf b;
-        uint8_t digest[PG_DIGEST];
-        ok = xpl_store_key_bytes(&keys[i], &b);
-        xpl_pg_array_bytes(digests, xpl_pg_digest(view(&b), digest));
-        xpl_pg_array_bytes(bytes, view(&b));
-        xpl_buf_fini(&b);
+        ok = xpl_store_key_bytes(&keys[i], &ret[i].b);
+        ret[i].key = view(&ret[i].b);
+        (void)xpl_pg_digest(ret[i].key, ret[i].digest);
     }
-    return ok && !digests->failed && !bytes->failed;
+    return ok;
 }
 
 void xpl_pg_has_many(struct xpl_store *base, const struct xpl_store_key *keys, size_t n,
                      bool *ret) {
     struct xpl_pg_store *const s = xpl_pg_of(base);
-    struct xpl_buf digests, bytes;
     memset(ret, 0, n * sizeof *ret);
-    struct xpl_pg_conn *const c = n ? xpl_pg_reader(s) : NULL;
-    if (!c) return;
-    xpl_buf_init(&digests, MAX_ARRAY);
-    xpl_buf_init(&bytes, MAX_ARRAY);
-    enum xpl_pg_rc rc = XPL_PG_OK;
-    if (put_keys(keys, n, &digests, &bytes)) {
-        struct xpl_pg_args a = {0};
-        xpl_pg_arg_array(&a, XPL_PG_BYTEAS, &digests);
-        xpl_pg_arg_array(&a, XPL_PG_BYTEAS, &bytes);
-        rc = find_keys(c, &a, n, ret);
-    }
-    xpl_pg_reader_done(s, c, rc);
-    xpl_buf_fini(&digests);
-    xpl_buf_fini(&bytes);
+    struct name *const names = xpl_sys_alloc(n * sizeof *names + 1);
+    if (!names) return;
+    memset(names, 0, n * sizeof *names);
+    struct xpl_pg_conn *const c = n && put_names(keys, n, names) ? xpl_pg_reader(s) : NULL;
+    if (c)
+        xpl_pg_reader_done(s, c,
+                           find_keys(c,
+                                     XPL_PG_WITH(XPL_PG_COLUMN(ID, names, n, digest),
+                                                 XPL_PG_COLUMN(BYTES, names, n, key)),
+                                     n, ret));
+    for (size_t i = 0; i < n; i++)
+        xpl_buf_fini(&names[i].b);
+    xpl_sys_free(names);
+}
+
+bool xpl_pg_has(struct xpl_store *base, const struct xpl_store_key *key) {
+    bool has;
+    xpl_pg_has_many(base, key, 1, &has);
+    return has;
 }
 
 // ---- writing ----
@@ -259,79 +236,49 @@ struct put {
     const struct xpl_store_key *key;
     xpl_bytes_t bytes, digest, data, meta;
     int64_t checksum, id;
-    struct xpl_buf frame, text;
+    struct xpl_buf frame;
 };
 
 // Whether these very bytes are there already, as another daemon has put them.  Those in chunks are
 // written anew: to compare them takes as long.
 static enum xpl_pg_rc is_there(struct put *p, bool *ret) {
-    struct xpl_pg_args a = {0};
     int64_t one = 0;
-    xpl_pg_arg_bytes(&a, p->digest);
-    xpl_pg_arg_bytes(&a, p->bytes);
-    xpl_pg_arg_i64(&a, p->checksum);
-    xpl_pg_arg_i64(&a, (int64_t)p->data.len);
-    xpl_pg_arg_bytes(&a, view(&p->frame));
-    xpl_pg_arg_bytes(&a, p->meta);
-    const enum xpl_pg_rc rc =
-        xpl_pg_ask(p->s->w,
-                   "SELECT 1::bigint FROM results WHERE digest=$1 AND key=$2 AND checksum=$3 AND"
-                   " size_bytes=$4 AND small=$5 AND coalesce(meta,'')=$6 AND week IS NULL",
-                   &a, &one);
+    const enum xpl_pg_rc rc = xpl_pg_ask(
+        p->s->w,
+        "SELECT 1::bigint FROM results WHERE digest=$1 AND key=$2 AND checksum=$3 AND"
+        " size_bytes=$4 AND small=$5 AND coalesce(meta,'')=$6 AND week IS NULL",
+        XPL_PG_WITH(xpl_pg_bytes(p->digest), xpl_pg_bytes(p->bytes), xpl_pg_i64(p->checksum),
+                    xpl_pg_u64(p->data.len), xpl_pg_bytes(view(&p->frame)), xpl_pg_bytes(p->meta)),
+        &one);
     *ret = rc == XPL_PG_OK;
     return rc == XPL_PG_NONE ? XPL_PG_OK : rc;
 }
 
 static enum xpl_pg_rc delete_same(struct put *p) {
-    struct xpl_pg_args a = {0};
     int64_t n = 0;
-    xpl_pg_arg_bytes(&a, p->digest);
-    return xpl_pg_remove(
-        p->s, "SELECT id, week, size_bytes FROM results WHERE digest=$1 FOR UPDATE", &a, &n, NULL);
-}
-
-// Text for people: what a column of text does not take is replaced.
-static bool clean(struct xpl_buf *b, xpl_str_t s, size_t *ret_begin) {
-    *ret_begin = b->n;
-    xpl_utf8_clean(b, s, MAX_TEXT);
-    return !b->failed;
+    return xpl_pg_remove(p->s,
+                         "SELECT id, week, size_bytes FROM results WHERE digest=$1 FOR UPDATE",
+                         XPL_PG_WITH(xpl_pg_bytes(p->digest)), &n);
 }
 
 // *ret_id 0: another daemon was faster.
 static enum xpl_pg_rc add_result(struct put *p, bool in_chunks) {
     const struct xpl_store_key *const key = p->key;
-    struct xpl_pg_args a = {0};
-    size_t name, options;
-    p->text.n = 0;
-    if (!clean(&p->text, key->name, &name) || !clean(&p->text, key->options, &options))
-        return XPL_PG_NOMEM;
-    const char *const text = p->text.p ? (const char *)p->text.p : "";
-    xpl_pg_arg_bytes(&a, p->digest);
-    xpl_pg_arg_bytes(&a, p->bytes);
-    xpl_pg_arg_text(&a, xpl_store_kind_name(key->kind));
-    xpl_pg_arg_text(&a, (xpl_str_t){text, options});
-    xpl_pg_arg_text(&a, (xpl_str_t){text + options, p->text.n - options});
-    xpl_pg_arg_i64(&a, key->version);
-    xpl_pg_arg_i64(&a, (int64_t)key->n_profiles);
-    xpl_pg_arg_i64(&a, (int64_t)p->data.len);
-    xpl_pg_arg_i64(&a, p->checksum);
-    xpl_pg_arg_i64(&a, xpl_pg_now_ms(p->s));
-    if (p->meta.len)
-        xpl_pg_arg_bytes(&a, p->meta);
-    else
-        xpl_pg_arg_null_bytes(&a);
-    xpl_pg_arg_u64(&a, in_chunks ? (uint64_t)p->s->week : UINT64_MAX);
-    if (in_chunks)
-        xpl_pg_arg_null_bytes(&a);
-    else
-        xpl_pg_arg_bytes(&a, view(&p->frame));
-    const enum xpl_pg_rc rc =
-        xpl_pg_ask(p->s->w,
-                   "INSERT INTO results(digest, key, kind, name, options, version, n_hosts,"
-                   " size_bytes, checksum, made_at_ms, used_at_ms, meta, week, small)"
-                   " VALUES($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$10,$11,$12,$13)"
-                   " ON CONFLICT(digest) DO NOTHING RETURNING id",
-                   &a, &p->id);
+    const xpl_str_t kind = xpl_store_kind_name(key->kind);
+    const struct xpl_pg_arg none = {.type = XPL_PG_BYTES, .is_null = true};
+    const enum xpl_pg_rc rc = xpl_pg_ask(
+        p->s->w,
+        "INSERT INTO results(digest, key, kind, name, options, version, n_hosts,"
+        " size_bytes, checksum, made_at_ms, used_at_ms, meta, week, small)"
+        " VALUES($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$10,$11,$12,$13)"
+        " ON CONFLICT(digest) DO NOTHING RETURNING id",
+        XPL_PG_WITH(xpl_pg_bytes(p->digest), xpl_pg_bytes(p->bytes), xpl_pg_text(kind),
+                    xpl_pg_name(key->name), xpl_pg_name(key->options), xpl_pg_i64(key->version),
+                    xpl_pg_u64(key->n_profiles), xpl_pg_u64(p->data.len), xpl_pg_i64(p->checksum),
+                    xpl_pg_i64(xpl_pg_now_ms(p->s)), p->meta.len ? xpl_pg_bytes(p->meta) : none,
+                    xpl_pg_u64(in_chunks ? (uint64_t)p->s->week : UINT64_MAX),
+                    in_chunks ? none : xpl_pg_bytes(view(&p->frame))),
+        &p->id);
     return rc == XPL_PG_NONE ? XPL_PG_OK : rc;
 }
 
@@ -340,13 +287,11 @@ static enum xpl_pg_rc add_chunks(struct put *p) {
     size_t at = 0;
     for (int64_t seq = 0; rc == XPL_PG_OK && at < p->data.len; seq++) {
         const xpl_bytes_t chunk = {p->data.ptr + at, chunk_len(p->data.len, at)};
-        struct xpl_pg_args a = {0};
         if (!xpl_pg_compress(chunk, &p->frame)) return XPL_PG_NOMEM;
-        xpl_pg_arg_i64(&a, p->s->week);
-        xpl_pg_arg_i64(&a, p->id);
-        xpl_pg_arg_i64(&a, seq);
-        xpl_pg_arg_bytes(&a, view(&p->frame));
-        rc = xpl_pg_query(p->s->w, "INSERT INTO result_data VALUES($1,$2,$3,$4)", &a, NULL);
+        rc = xpl_pg_query(p->s->w, "INSERT INTO result_data VALUES($1,$2,$3,$4)",
+                          XPL_PG_WITH(xpl_pg_i64(p->s->week), xpl_pg_i64(p->id), xpl_pg_i64(seq),
+                                      xpl_pg_bytes(view(&p->frame))),
+                          NULL);
         at += chunk.len;
     }
     return rc;
@@ -389,9 +334,7 @@ xpl_status_t xpl_pg_put(struct xpl_store *base, const struct xpl_store_key *key,
             p.digest = xpl_pg_digest(p.bytes, digest);
             p.checksum = xpl_store_checksum(p.bytes, data, meta);
             xpl_buf_init(&p.frame, (size_t)2 << 20);
-            xpl_buf_init(&p.text, 4 * MAX_TEXT);
             rc = put_result(&p);
-            xpl_buf_fini(&p.text);
             xpl_buf_fini(&p.frame);
         }
         xpl_buf_fini(&b);

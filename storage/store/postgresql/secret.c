@@ -44,12 +44,10 @@ enum xpl_pg_rc xpl_pg_load_secret(struct xpl_pg_store *s, struct xpl_pg_conn *c,
     if (rc != XPL_PG_NONE || read_only) return rc;
     // What this process has used so far stays, unless another daemon is faster.
     uint8_t secret[XPL_STORE_SECRET];
-    struct xpl_pg_args a = {0};
     (void)xpl_pg_get_secret(&s->tx.base, secret);
-    xpl_pg_arg_bytes(&a, (xpl_bytes_t){secret, sizeof secret});
     rc = xpl_pg_query(c,
                       "INSERT INTO settings(name, value) VALUES('profile_secret', $1)"
                       " ON CONFLICT DO NOTHING",
-                      &a, NULL);
+                      XPL_PG_WITH(xpl_pg_bytes((xpl_bytes_t){secret, sizeof secret})), NULL);
     return rc == XPL_PG_OK ? read_secret(s, c) : rc;
 }

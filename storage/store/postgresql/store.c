@@ -74,14 +74,12 @@ static void hurry(struct xpl_pg_store *s) {
 // Gives the lease back, so that another daemon need not wait for its end.
 static void say_goodbye(struct xpl_pg_store *s) {
     bool own;
-    struct xpl_pg_args a = {0};
     hurry(s);
     if (atomic_load(&s->role) != XPL_STORE_WRITER || xpl_pg_enter(s, &own, NULL) != XPL_OK) return;
-    xpl_pg_arg_text(&a, xpl_str_from(s->owner));
     enum xpl_pg_rc rc = xpl_pg_flush_touches(s);
     if (rc == XPL_PG_OK)
-        rc =
-            xpl_pg_query(s->w, "UPDATE leases SET expires_at='-infinity' WHERE owner=$1", &a, NULL);
+        rc = xpl_pg_query(s->w, "UPDATE leases SET expires_at='-infinity' WHERE owner=$1",
+                          XPL_PG_WITH(xpl_pg_owner(s)), NULL);
     (void)xpl_pg_leave(s, own, rc, NULL);
 }
 
