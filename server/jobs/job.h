@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Private to server/jobs: one job, from its claim to its end.  The jobs of a conversion are not
-// queued, and have no claim.
+// One job, from its claim to its end.  The jobs of a conversion (../conversion.h) are not queued,
+// and have no claim.
 #ifndef XPL_SERVER_JOBS_JOB_H_
 #define XPL_SERVER_JOBS_JOB_H_
 

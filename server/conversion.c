@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/jobs/conversion.h"
+#include "server/conversion.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `--role convert`: makes and stores the products of a part of the hosts of some sessions, by the
 // jobs of a worker (job.h) without a queue, and lists the hosts that are left.
-#ifndef XPL_SERVER_JOBS_CONVERSION_H_
-#define XPL_SERVER_JOBS_CONVERSION_H_
+#ifndef XPL_SERVER_CONVERSION_H_
+#define XPL_SERVER_CONVERSION_H_
 
 #include "server/jobs/worker.h"
 
