@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/cond.h"
 #include "base/json.h"
+#include "server/config.h"
 #include "server/engine/pool.h"
 #include "server/jobs/job.h"
 #include "storage/sessions/catalogue.h"
@@ -37,7 +38,8 @@ struct left { // a file that is not done
 
 struct conversion {
     const struct xpl_job_worker_options *parts;
-    const struct xpl_conversion_request *q;
+    const struct xpl_config *q;
+    const struct xpl_cancel *cancel;
     struct xpl_arena arena;
     struct xpl_snapshot *snap;
     struct part *list;
@@ -52,7 +54,7 @@ struct conversion {
 };
 
 static bool is_ended(const struct conversion *c) {
-    return xpl_cancel_is_set(c->q->cancel);
+    return xpl_cancel_is_set(c->cancel);
 }
 
 // ---- what there is to do ----
@@ -92,7 +94,7 @@ static xpl_status_t list_products(struct conversion *c, struct part *p, struct x
         p->session->n_hosts ? xpl_format_of_name(p->session->hosts[0].path, NULL) : NULL;
     struct xpl_exec serial = xpl_exec_serial();
     const struct xpl_build_context ctx = {.exec = &serial,
-                                          .owner = {c->q->cancel->is_cancelled, c->q->cancel->arg}};
+                                          .owner = {c->cancel->is_cancelled, c->cancel->arg}};
     struct xpl_stage_times times = {0};
     struct xpl_session_devices devices = {0};
     XPL_TRY(xpl_product_session_has_device(c->parts->products, c->snap, p->session, &ctx, &times,
@@ -115,7 +117,7 @@ static xpl_status_t list_files(struct conversion *c, struct part *p, uint64_t *a
     p->is_left = xpl_arena_zalloc(&c->arena, p->session->n_hosts + 1);
     if (!p->files || !p->is_left) XPL_RETURN_OOM(err, "hosts");
     for (size_t i = 0; i < p->session->n_hosts; i++)
-        if ((*at)++ % c->q->n_shards == c->q->shard)
+        if ((*at)++ % c->q->n_shards == c->q->shard_index)
             p->files[p->n_files++] = xpl_job_file_of(&p->session->hosts[i]);
     return p->n_files ? list_products(c, p, err) : XPL_OK;
 }
@@ -306,9 +308,10 @@ static xpl_status_t convert(struct conversion *c, struct xpl_buf *ret, bool *ret
 }
 
 xpl_status_t xpl_conversion_run(const struct xpl_job_worker_options *parts,
-                                const struct xpl_conversion_request *q, struct xpl_buf *ret,
-                                bool *ret_complete, struct xpl_error *err) {
-    struct conversion c = {.parts = parts, .q = q, .snap = xpl_catalogue_get(parts->catalogue)};
+                                const struct xpl_config *config, const struct xpl_cancel *cancel,
+                                struct xpl_buf *ret, bool *ret_complete, struct xpl_error *err) {
+    struct conversion c = {
+        .parts = parts, .q = config, .cancel = cancel, .snap = xpl_catalogue_get(parts->catalogue)};
     xpl_arena_init(&c.arena, LIMIT);
     pthread_mutex_init(&c.mu, NULL);
     xpl_cond_init(&c.ended);

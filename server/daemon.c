@@ -439,12 +439,7 @@ static xpl_status_t convert(struct xpl_daemon *d, struct xpl_buf *ret, bool *ret
                                                  .products = xpl_engine_get_products(d->engine),
                                                  .pool = d->pool,
                                                  .lease_ms = d->config->job_lease_ms};
-    const struct xpl_conversion_request q = {.runs = d->config->runs,
-                                             .n_runs = d->config->n_runs,
-                                             .shard = d->config->shard_index,
-                                             .n_shards = d->config->n_shards,
-                                             .cancel = &d->starting};
-    return xpl_conversion_run(&parts, &q, ret, ret_complete, err);
+    return xpl_conversion_run(&parts, d->config, &d->starting, ret, ret_complete, err);
 }
 
 // 0: all is stored; 3: not all; 1: nothing is known.
