@@ -36,7 +36,11 @@ struct name {
     uint8_t eager;       // enum xpl_eager_name
     uint8_t resumes;     // what torch.compile could not put into one graph
     uint8_t plain;       // matters only to the main line, unless its statistics do
-    uint64_t fed_ps;     // on threads that put into one, outside of the interpreter's own functions
+};
+
+// The same for its times: few events have any, and all are looked up above.
+struct name_times {
+    uint64_t fed_ps; // on threads that put into one, outside of the interpreter's own functions
     uint64_t ps[XPL_HOST_LAYERS];
 };
 
@@ -104,6 +108,7 @@ struct xpl_host_reader {
     struct xpl_map
         memory_of; // allocator: position in the breakdown's memory plus 1; 0: beyond MOST
     struct name *names;
+    struct name_times *times;
     struct xpl_roles roles;
     struct xpl_device_time *ops;
     struct xpl_input_work input;
@@ -122,14 +127,9 @@ static bool is_pool(const struct xpl_line *line) {
            xpl_str_starts(line->name, XPL_STR("Host Threads/"));
 }
 
-static bool is_framework_op(xpl_str_t name) {
-    return name.len && xpl_tf_op_parse(name).category == XPL_TF_OP_TENSORFLOW &&
-           name.ptr[name.len - 1] != ':' && !xpl_waits_for_input(name);
-}
-
-static enum counted counted_as(xpl_str_t name) {
-    if (xpl_op_layer_of(name) != XPL_LAYER_COMPUTE) return NOT_COUNTED;
-    return xpl_tf_op_parse(name).category == XPL_TF_OP_TENSORFLOW ? OP_OF_FRAMEWORK : OP_OF_XLA;
+static enum counted counted_as(enum xpl_op_layer layer, bool is_tf_op) {
+    if (layer != XPL_LAYER_COMPUTE) return NOT_COUNTED;
+    return is_tf_op ? OP_OF_FRAMEWORK : OP_OF_XLA;
 }
 
 static bool is_plain(const struct name *n) {
@@ -141,26 +141,30 @@ static bool is_plain(const struct name *n) {
 static bool read_names(struct xpl_host_reader *r) {
     const struct xpl_plane *const p = r->plane;
     r->names = xpl_arena_array(r->k->scratch, p->n_event_md, sizeof *r->names);
+    r->times = xpl_arena_zalloc(r->k->scratch, p->n_event_md * sizeof *r->times);
     for (uint32_t i = 0; r->names && i < p->n_event_md; i++) {
         const xpl_str_t name = p->event_md[i].name;
         const enum xpl_event_type type = p->event_md[i].type;
+        const enum xpl_op_layer layer = xpl_op_layer_of(name);
+        const bool is_tf_op = xpl_tf_op_parse(name).category == XPL_TF_OP_TENSORFLOW;
+        const bool waits = xpl_waits_for_input(name), annotation = xpl_host_is_annotation(name);
         r->names[i] = (struct name){
             .work = (uint8_t)xpl_host_work_of(name),
             .compile = (uint8_t)xpl_compile_name_of(name),
-            .input_wait = xpl_waits_for_input(name) || (r->ops && xpl_is_torch_loader(name)),
+            .input_wait = waits || (r->ops && xpl_is_torch_loader(name)),
             .is_input = xpl_is_input_event(name),
             .runs = xpl_waits_for_ops(name),
-            .annotation = xpl_host_is_annotation(name),
-            .framework_op = is_framework_op(name),
+            .annotation = annotation,
+            .framework_op = is_tf_op && name.ptr[name.len - 1] != ':' && !waits,
             .memory = type == XPL_EVENT_MEMORY_ALLOCATION || type == XPL_EVENT_MEMORY_DEALLOCATION,
-            .layer = (uint8_t)xpl_op_layer_of(name),
+            .layer = (uint8_t)layer,
             .takes = xpl_takes_from_queue(name),
             .puts = xpl_puts_into_queue(name),
-            .program = xpl_is_program_function(name) || xpl_host_is_annotation(name),
+            .program = xpl_is_program_function(name) || annotation,
             .jitted = xpl_str_starts(name, XPL_STR("PjitFunction")),
             .adapter = xpl_adapts_input(name),
             .by_module = xpl_is_of_input_module(name),
-            .counts = (uint8_t)counted_as(name),
+            .counts = (uint8_t)counted_as(layer, is_tf_op),
             .reads = xpl_reads_array(name),
             .awaits = xpl_str_ends(name, XPL_STR("Buffer::Await")),
             .eager = (uint8_t)xpl_eager_name_of(name),
@@ -175,7 +179,7 @@ static bool read_names(struct xpl_host_reader *r) {
         r->has_adapter |= n->adapter;
         r->has_modules |= n->by_module;
     }
-    return r->names && xpl_roles_init(&r->roles, p, xpl_op_layer_of, r->k->scratch);
+    return r->names && r->times && xpl_roles_init(&r->roles, p, xpl_op_layer_of, r->k->scratch);
 }
 
 // ---- on any thread ----
@@ -183,9 +187,9 @@ static bool read_names(struct xpl_host_reader *r) {
 static bool add_layer(struct xpl_host_reader *r, enum xpl_host_layer layer, uint32_t md,
                       struct xpl_span span) {
     struct xpl_host_time *const h = &r->k->host;
-    struct name *const n = &r->names[md];
-    n->ps[layer] += span.end - span.begin;
-    if (n->ps[layer] > r->names[h->layer_md[layer]].ps[layer]) h->layer_md[layer] = md;
+    uint64_t *const ps = &r->times[md].ps[layer];
+    *ps += span.end - span.begin;
+    if (*ps > r->times[h->layer_md[layer]].ps[layer]) h->layer_md[layer] = md;
     return xpl_spans_add(&h->layers[layer], span, r->k->scratch);
 }
 
@@ -493,13 +497,14 @@ static uint8_t names_feeder(const struct name *n, xpl_str_t name) {
 static bool add_feeder(struct xpl_host_reader *r, struct line_pass *l,
                        const struct xpl_read_event *e) {
     struct xpl_host_time *const h = &r->k->host;
-    struct name *const n = &r->names[e->ev.md];
+    const struct name *const n = &r->names[e->ev.md];
+    uint64_t *const ps = &r->times[e->ev.md].fed_ps;
     const struct xpl_span span = xpl_breaking_span(l->origin, &e->ev);
     const uint8_t rank = names_feeder(n, r->plane->event_md[e->ev.md].name);
     if (!rank && !n->puts) return true;
-    n->fed_ps += span.end - span.begin;
+    *ps += span.end - span.begin;
     if (!h->has_feeder || rank > h->feeder_rank ||
-        (rank == h->feeder_rank && n->fed_ps > r->names[h->feeder_md].fed_ps)) {
+        (rank == h->feeder_rank && *ps > r->times[h->feeder_md].fed_ps)) {
         h->feeder_md = e->ev.md;
         h->feeder_rank = rank;
     }

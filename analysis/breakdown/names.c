@@ -9,9 +9,36 @@
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
-static bool has_any(xpl_str_t s, const char *const *list, size_t n) {
+// Which pairs of neighbours a text has, by a hash: one that lacks a pair of another text does not
+// contain it.  Names are searched for a hundred texts, and nearly all lack them.
+struct pairs {
+    uint64_t bits[8];
+};
+
+static unsigned pair_of(const char *p) {
+    return ((unsigned)(uint8_t)p[0] * 37 + (uint8_t)p[1]) % (8 * 64);
+}
+
+static struct pairs pairs_of(xpl_str_t s) {
+    struct pairs ret = {0};
+    for (size_t i = 1; i < s.len; i++) {
+        const unsigned pair = pair_of(s.ptr + i - 1);
+        ret.bits[pair / 64] |= UINT64_C(1) << pair % 64;
+    }
+    return ret;
+}
+
+static bool has_pair(const struct pairs *p, const char *at) {
+    const unsigned pair = pair_of(at);
+    return p->bits[pair / 64] >> pair % 64 & 1;
+}
+
+// Whether `s`, of these pairs, contains one of the texts, each of three bytes at least.
+static bool has_any(xpl_str_t s, const struct pairs *p, const char *const *list, size_t n) {
     for (size_t i = 0; i < n; i++)
-        if (xpl_str_has(s, xpl_str_from(list[i]))) return true;
+        if (has_pair(p, list[i]) && has_pair(p, list[i] + 1) &&
+            xpl_str_has(s, xpl_str_from(list[i])))
+            return true;
     return false;
 }
 
@@ -43,8 +70,8 @@ static const char *const kCollectives[] = {
     "all_to_all",
     "reduce_scatter",
 };
-// Parts of names of kernels that reduce over devices without NCCL: those of vLLM, of torch's
-// symmetric memory, and of TensorRT-LLM.
+// Parts of names of kernels that reduce over devices without NCCL, each with "reduce": those of
+// vLLM, of torch's symmetric memory, and of TensorRT-LLM.
 static const char *const kCollectiveKernels[] = {"cross_device_reduce", "_shot_all_reduce",
                                                  "multimem_all_reduce", "allreduce_fusion_kernel"};
 // PyTorch writes "Memcpy HtoD (Pageable -> Device)".
@@ -66,10 +93,14 @@ static bool is_torch_collective(xpl_str_t name) {
 }
 
 bool xpl_op_is_collective(xpl_str_t name) {
-    if (xpl_str_starts_any(name, kCollectives, COUNT(kCollectives)) ||
-        starts_ignoring_case(name, "nccl") || starts_ignoring_case(name, "rccl") ||
+    for (size_t i = 0; i < COUNT(kCollectives) && name.len; i++)
+        if (name.ptr[0] == kCollectives[i][0] &&
+            xpl_str_starts(name, xpl_str_from(kCollectives[i])))
+            return true;
+    if (starts_ignoring_case(name, "nccl") || starts_ignoring_case(name, "rccl") ||
         is_torch_collective(name))
         return true;
+    if (!xpl_str_has(name, XPL_STR("reduce"))) return false;
     for (size_t i = 0; i < COUNT(kCollectiveKernels); i++)
         if (xpl_str_has(name, xpl_str_from(kCollectiveKernels[i]))) return true;
     return false;
@@ -81,7 +112,8 @@ enum xpl_op_layer xpl_op_layer_of(xpl_str_t name) {
     const xpl_str_t whole = name;
     const size_t equal = xpl_str_find(name, XPL_STR(" = "), 0);
     if (equal < name.len) name = xpl_str_sub(name, 0, equal);
-    switch (xpl_tf_op_parse(name).category) {
+    const bool may_copy = name.len && (name.ptr[0] == 'm' || name.ptr[0] == 'M');
+    switch (may_copy ? xpl_tf_op_parse(name).category : XPL_TF_OP_UNKNOWN) {
         case XPL_TF_OP_MEMCPY_HTOD:
         case XPL_TF_OP_MEMCPY_DTOH: return XPL_LAYER_HOST_COPY;
         case XPL_TF_OP_MEMCPY_DTOD: return XPL_LAYER_DEVICE_COPY;
@@ -108,11 +140,112 @@ enum xpl_op_layer xpl_op_layer_of(xpl_str_t name) {
 
 // ---- names that people give: words ----
 
-enum { MAX_WORDS = 8, MAX_WORD = 16 };
-struct words {
-    char v[MAX_WORDS][MAX_WORD];
-    size_t n;
+// What the words of a name are about.
+enum {
+    LOADER = 1 << 0, // loads input, whatever the other words
+    VERB = 1 << 1,   // of loading
+    READS = 1 << 2,  // the same, of what exists
+    DATA = 1 << 3,
+    CONTENTS = 1 << 4, // of data; programs may make these, too
+    PIPELINE = 1 << 5,
+    ADAPTER = 1 << 6,
+    CHECKPOINT = 1 << 7,
+    WRITES = 1 << 8, // or reads
+    STATE = 1 << 9,  // of a program
+    SAVER = 1 << 10, // a module that writes checkpoints
+    SAVES = 1 << 11, // a module that does if it also has a role
+    ROLE = 1 << 12,
+    LOADS = 1 << 13, // in PyTorch's names, as is the next one
+    BATCH = 1 << 14,
 };
+static const struct {
+    const char *text;
+    unsigned kinds;
+} kWords[26][10] = {
+    // in small letters, by the first one, up to a NULL
+    ['a' - 'a'] = {{"adapter", ADAPTER}, {"api", ROLE}, {"audio", CONTENTS}},
+    ['b' - 'a'] = {{"batch", DATA | BATCH}, {"batches", DATA | BATCH}},
+    ['c' - 'a'] = {{"checkpoint", CHECKPOINT | SAVES},
+                   {"checkpointer", CHECKPOINT | SAVER},
+                   {"checkpointing", CHECKPOINT},
+                   {"checkpoints", CHECKPOINT},
+                   {"ckpt", CHECKPOINT},
+                   {"collate", VERB | LOADS},
+                   {"corpus", CONTENTS}},
+    ['d' - 'a'] = {{"data", DATA},
+                   {"dataloader", LOADER},
+                   {"dataloaders", LOADER},
+                   {"dataloading", LOADER},
+                   {"datamodule", LOADER},
+                   {"dataset", DATA | BATCH},
+                   {"datasets", DATA | BATCH},
+                   {"dump", WRITES}},
+    ['e' - 'a'] = {{"example", DATA}, {"examples", DATA | BATCH}},
+    ['f' - 'a'] = {{"fetch", READS | LOADS}},
+    ['g' - 'a'] = {{"gen", VERB}, {"generator", VERB}, {"get", VERB | LOADS}},
+    ['h' - 'a'] = {{"handler", ROLE}},
+    ['i' - 'a'] = {{"image", CONTENTS},
+                   {"images", CONTENTS},
+                   {"infeed", LOADER},
+                   {"input", DATA},
+                   {"inputs", DATA},
+                   {"iter", VERB | LOADS},
+                   {"iterate", VERB},
+                   {"iterator", VERB | LOADS}},
+    ['l' - 'a'] = {{"lib", ROLE},
+                   {"load", READS | LOADS},
+                   {"loader", LOADER},
+                   {"loaders", LOADER},
+                   {"loading", READS | LOADS}},
+    ['m' - 'a'] = {{"make", VERB},
+                   {"manager", ROLE},
+                   {"minibatch", DATA},
+                   {"minibatches", DATA},
+                   {"model", STATE},
+                   {"models", STATE}},
+    ['n' - 'a'] = {{"next", VERB | LOADS}},
+    ['o' - 'a'] = {{"orbax", CHECKPOINT | SAVER}},
+    ['p' - 'a'] = {{"parameters", STATE},
+                   {"params", STATE},
+                   {"pipeline", PIPELINE},
+                   {"prefetch", READS | LOADS},
+                   {"prepare", VERB},
+                   {"produce", VERB}},
+    ['r' - 'a'] = {{"read", READS | LOADS},
+                   {"record", DATA},
+                   {"records", DATA},
+                   {"restore", WRITES},
+                   {"restoring", WRITES}},
+    ['s' - 'a'] = {{"sample", DATA},
+                   {"samples", DATA},
+                   {"save", WRITES},
+                   {"saver", ROLE},
+                   {"saving", WRITES | SAVES},
+                   {"shard", DATA},
+                   {"shards", DATA},
+                   {"state", STATE},
+                   {"stream", READS}},
+    ['t' - 'a'] = {{"text", CONTENTS}, {"texts", CONTENTS}, {"tokens", CONTENTS}},
+    ['u' - 'a'] = {{"utils", ROLE}},
+    ['v' - 'a'] = {{"variables", STATE}, {"video", CONTENTS}},
+    ['w' - 'a'] = {{"wait", VERB | LOADS}, {"waiting", VERB}, {"weights", STATE}, {"writer", ROLE}},
+    ['y' - 'a'] = {{"yield", VERB}},
+};
+
+struct words {
+    unsigned kinds; // of all
+    size_t n;
+    bool ends_in_pipeline;
+};
+
+enum { MAX_WORDS = 8, MAX_WORD = 16 };
+
+static unsigned kinds_of(const char *word) {
+    const size_t letter = (size_t)(word[0] - 'a');
+    for (size_t i = 0; kWords[letter][i].text; i++)
+        if (strcmp(word, kWords[letter][i].text) == 0) return kWords[letter][i].kinds;
+    return 0;
+}
 
 static bool is_upper(char c) {
     return c >= 'A' && c <= 'Z';
@@ -121,65 +254,40 @@ static bool is_lower(char c) {
     return c >= 'a' && c <= 'z';
 }
 
-// The first words of a name, in small letters: "load_batch", "loadBatch" and "Load batch" are two.
+// The first words of a name: "load_batch", "loadBatch" and "Load batch" are two.
 static struct words words_of(xpl_str_t s) {
-    struct words w = {.n = 0};
-    size_t len = 0;
-    bool open = false;
-    for (size_t i = 0; i < s.len; i++) {
-        const char c = s.ptr[i];
-        const bool letter = is_upper(c) || is_lower(c);
-        if (!letter || (is_upper(c) && i && is_lower(s.ptr[i - 1]))) open = false;
-        if (!letter) continue;
-        if (!open) {
-            if (w.n == MAX_WORDS) break;
-            w.n++;
-            len = 0;
-            open = true;
+    struct words w = {0};
+    for (size_t i = 0; i < s.len && w.n < MAX_WORDS;) {
+        char word[MAX_WORD];
+        size_t len = 0;
+        if (!is_upper(s.ptr[i]) && !is_lower(s.ptr[i])) {
+            i++;
+            continue;
         }
-        if (len + 1 < MAX_WORD) {
-            w.v[w.n - 1][len++] = is_upper(c) ? (char)(c - 'A' + 'a') : c;
-            w.v[w.n - 1][len] = '\0';
-        }
+        do {
+            const char c = s.ptr[i++];
+            if (len + 1 < MAX_WORD) word[len++] = is_upper(c) ? (char)(c - 'A' + 'a') : c;
+        } while (i < s.len &&
+                 (is_lower(s.ptr[i]) || (is_upper(s.ptr[i]) && !is_lower(s.ptr[i - 1]))));
+        word[len] = '\0';
+        const unsigned kinds = kinds_of(word);
+        w.n++;
+        w.kinds |= kinds;
+        w.ends_in_pipeline = kinds & PIPELINE;
     }
     return w;
 }
 
-// Of a list in small letters, as words are.
-static bool is_one_of(const char *word, const char *const *list, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        if (word[0] == list[i][0] && strcmp(word, list[i]) == 0) return true;
-    return false;
+static bool are_input(const struct words *w) {
+    if (w->kinds & LOADER) return true;
+    if (w->kinds & READS && w->kinds & CONTENTS) return true;
+    return w->kinds & DATA &&
+           (w->kinds & (VERB | READS) || w->n == 1 || (w->n == 2 && w->ends_in_pipeline));
 }
-
-static const char *const kLoaders[] = {"loader",      "loaders",    "dataloader", "dataloaders",
-                                       "dataloading", "datamodule", "infeed"};
-static const char *const kVerbs[] = {"load",   "loading",  "fetch",   "read",     "prefetch",
-                                     "stream", // these say that the data exists
-                                     "next",   "get",      "wait",    "waiting",  "prepare",
-                                     "make",   "collate",  "produce", "iter",     "iterate",
-                                     "yield",  "iterator", "gen",     "generator"};
-enum { READING_VERBS = 6 };
-static const char *const kData[] = {"batch",    "batches",  "minibatch", "minibatches", "data",
-                                    "dataset",  "datasets", "input",     "inputs",      "example",
-                                    "examples", "sample",   "samples",   "shard",       "shards",
-                                    "record",   "records"};
-// Programs may make these, too.
-static const char *const kContents[] = {"image", "images", "tokens", "text",
-                                        "texts", "corpus", "audio",  "video"};
 
 static bool is_input_name(xpl_str_t name) {
     const struct words w = words_of(name);
-    bool verb = false, data = false, reads = false, contents = false;
-    for (size_t i = 0; i < w.n; i++) {
-        if (is_one_of(w.v[i], kLoaders, COUNT(kLoaders))) return true;
-        verb |= is_one_of(w.v[i], kVerbs, COUNT(kVerbs));
-        reads |= is_one_of(w.v[i], kVerbs, READING_VERBS);
-        data |= is_one_of(w.v[i], kData, COUNT(kData));
-        contents |= is_one_of(w.v[i], kContents, COUNT(kContents));
-    }
-    if (reads && contents) return true;
-    return data && (verb || w.n == 1 || (w.n == 2 && strcasecmp(w.v[1], "pipeline") == 0));
+    return are_input(&w);
 }
 
 // A module of the program that makes input: "data.py", "input_pipeline.py", "my_loader.py".
@@ -188,20 +296,8 @@ static bool is_input_module(xpl_str_t file) {
 }
 
 // A program writes or reads its state.
-static bool is_checkpoint_name(xpl_str_t name) {
-    const struct words w = words_of(name);
-    static const char *const kWords[] = {"checkpoint",   "checkpoints", "checkpointing",
-                                         "checkpointer", "ckpt",        "orbax"};
-    static const char *const kWrites[] = {"save", "saving", "restore", "restoring", "dump"};
-    static const char *const kState[] = {"model", "models",     "weights",  "params",
-                                         "state", "parameters", "variables"};
-    bool writes = false, state = false;
-    for (size_t i = 0; i < w.n; i++) {
-        if (is_one_of(w.v[i], kWords, COUNT(kWords))) return true;
-        writes |= is_one_of(w.v[i], kWrites, COUNT(kWrites));
-        state |= is_one_of(w.v[i], kState, COUNT(kState));
-    }
-    return writes && state;
+static bool are_checkpoint(const struct words *w) {
+    return w->kinds & CHECKPOINT || (w->kinds & WRITES && w->kinds & STATE);
 }
 
 // ---- hosts ----
@@ -311,28 +407,14 @@ bool xpl_is_program_function(xpl_str_t name) {
 // A module that writes checkpoints: its functions' callees are part of that. Just the word may be
 // in the name of any program.
 static bool is_checkpoint_module(xpl_str_t file) {
-    static const char *const kRoles[] = {"manager", "handler", "saver", "writer",
-                                         "utils",   "lib",     "api"};
     const struct words w = words_of(file);
-    bool checkpoint = false, role = false;
-    for (size_t i = 0; i < w.n; i++) {
-        if (strcasecmp(w.v[i], "checkpointer") == 0 || strcasecmp(w.v[i], "orbax") == 0)
-            return true;
-        checkpoint |= strcasecmp(w.v[i], "checkpoint") == 0 || strcasecmp(w.v[i], "saving") == 0;
-        role |= is_one_of(w.v[i], kRoles, COUNT(kRoles));
-    }
-    return checkpoint && role;
+    return w.kinds & SAVER || (w.kinds & SAVES && w.kinds & ROLE);
 }
 
 bool xpl_adapts_input(xpl_str_t name) {
     if (!name.len || name.ptr[0] != '$') return false;
     const struct words w = words_of(xpl_str_sub(name, 0, xpl_str_find(name, XPL_STR(":"), 0)));
-    bool adapter = false, data = false;
-    for (size_t i = 0; i < w.n; i++) {
-        adapter |= strcasecmp(w.v[i], "adapter") == 0;
-        data |= is_one_of(w.v[i], kData, COUNT(kData));
-    }
-    return adapter && data;
+    return w.kinds & ADAPTER && w.kinds & DATA;
 }
 
 // What a loop iterates over is its input: a class of any name, results of a pool of threads or
@@ -394,8 +476,9 @@ static enum xpl_host_work python_work(xpl_str_t name) {
         if (xpl_str_eq(function, xpl_str_from(kJaxCallbacks[i]))) return XPL_WORK_CALLBACK;
     if (xpl_reads_array(name)) return XPL_WORK_FETCH;
     if (xpl_str_eq(function, XPL_STR("device_put"))) return XPL_WORK_COPY;
-    if (is_checkpoint_name(function) || is_checkpoint_module(file)) return XPL_WORK_CHECKPOINT;
-    if (is_iteration(file, function) || is_input_name(function) || is_input_module(file) ||
+    const struct words w = words_of(function);
+    if (are_checkpoint(&w) || is_checkpoint_module(file)) return XPL_WORK_CHECKPOINT;
+    if (is_iteration(file, function) || are_input(&w) || is_input_module(file) ||
         is_element(file, function))
         return XPL_WORK_INPUT;
     return xpl_adapts_input(name) ? XPL_WORK_INPUT : XPL_WORK_OTHER;
@@ -406,10 +489,7 @@ bool xpl_waits_for_input(xpl_str_t name) {
 }
 
 // TensorFlow's ops that write checkpoints.
-static bool is_tf_saver(xpl_str_t name) {
-    static const char *const kOps[] = {"SaveV2", "RestoreV2", "MergeV2Checkpoints"};
-    return has_any(name, kOps, COUNT(kOps));
-}
+static const char *const kSavers[] = {"SaveV2", "RestoreV2", "MergeV2Checkpoints"};
 
 bool xpl_waits_for_ops(xpl_str_t name) {
     return xpl_str_eq(name, XPL_STR("ThunkExecutor::Execute (wait for completion)")) ||
@@ -423,7 +503,9 @@ enum xpl_eager_name xpl_eager_name_of(xpl_str_t name) {
         return XPL_EAGER_RUN;
     if (!xpl_str_starts(name, execute)) return XPL_NOT_EAGER;
     const xpl_str_t what = xpl_str_sub(name, execute.len, SIZE_MAX);
-    return xpl_str_starts(what, XPL_STR("__")) || xpl_waits_for_input(what) || is_tf_saver(what)
+    const struct pairs p = pairs_of(what);
+    return xpl_str_starts(what, XPL_STR("__")) || xpl_waits_for_input(what) ||
+                   has_any(what, &p, kSavers, COUNT(kSavers))
                ? XPL_EAGER_FUNCTION
                : XPL_EAGER_OP;
 }
@@ -502,23 +584,16 @@ static bool is_torch_compile(xpl_str_t file, xpl_str_t function) {
     static const char *const kFiles[] = {"torch/_dynamo/convert_frame", "torch/_inductor/",
                                          "triton/compiler/"};
     static const char *const kFunctions[] = {"compile", "codegen"};
-    return has_any(file, kFiles, COUNT(kFiles)) && has_any(function, kFunctions, COUNT(kFunctions));
+    const struct pairs in_file = pairs_of(file), in_function = pairs_of(function);
+    return has_any(file, &in_file, kFiles, COUNT(kFiles)) &&
+           has_any(function, &in_function, kFunctions, COUNT(kFunctions));
 }
 
 // Functions that load batches.  "input", "data" and "sample" are words of models as well, as in
 // embed_input_ids and sample_tokens.
 static bool is_torch_input(xpl_str_t function) {
-    static const char *const kBatches[] = {"batch", "batches", "dataset", "datasets", "examples"};
-    static const char *const kLoads[] = {"load", "loading", "next", "get",      "wait",    "fetch",
-                                         "read", "collate", "iter", "prefetch", "iterator"};
     const struct words w = words_of(function);
-    bool loads = false, batches = false;
-    for (size_t i = 0; i < w.n; i++) {
-        if (is_one_of(w.v[i], kLoaders, COUNT(kLoaders))) return true;
-        loads |= is_one_of(w.v[i], kLoads, COUNT(kLoads));
-        batches |= is_one_of(w.v[i], kBatches, COUNT(kBatches));
-    }
-    return loads && batches;
+    return w.kinds & LOADER || (w.kinds & LOADS && w.kinds & BATCH);
 }
 
 // Files of checkpoints of activations have the word, too.
@@ -535,7 +610,8 @@ static enum xpl_host_work torch_frame_work(xpl_str_t name) {
         const bool next = xpl_str_eq(function, XPL_STR("__next__"));
         return next && is_input_name(file) ? XPL_WORK_INPUT : XPL_WORK_OTHER;
     }
-    if (is_checkpoint_name(function)) return XPL_WORK_CHECKPOINT;
+    const struct words w = words_of(function);
+    if (are_checkpoint(&w)) return XPL_WORK_CHECKPOINT;
     if (xpl_str_eq(function, XPL_STR("__next__")) || is_torch_input(function))
         return XPL_WORK_INPUT;
     return XPL_WORK_OTHER;
@@ -551,14 +627,16 @@ enum xpl_host_work xpl_host_work_of(xpl_str_t name) {
     if (xpl_waits_for_input(name) || xpl_str_starts(name, XPL_STR("Iterator::")) ||
         xpl_is_torch_loader(name))
         return XPL_WORK_INPUT;
-    if (is_tf_saver(name)) return XPL_WORK_CHECKPOINT;
-    if (has_any(name, kCompiles, COUNT(kCompiles))) return XPL_WORK_COMPILE;
-    if (has_any(name, kCallbacks, COUNT(kCallbacks))) return XPL_WORK_CALLBACK;
-    if (has_any(name, kCopies, COUNT(kCopies))) return XPL_WORK_COPY;
-    if (has_any(name, kFetches, COUNT(kFetches))) return XPL_WORK_FETCH;
-    if (has_any(name, kReady, COUNT(kReady))) return XPL_WORK_READY;
-    if (has_any(name, kLaunches, COUNT(kLaunches))) return XPL_WORK_LAUNCH;
+    const struct pairs p = pairs_of(name);
+    if (has_any(name, &p, kSavers, COUNT(kSavers))) return XPL_WORK_CHECKPOINT;
+    if (has_any(name, &p, kCompiles, COUNT(kCompiles))) return XPL_WORK_COMPILE;
+    if (has_any(name, &p, kCallbacks, COUNT(kCallbacks))) return XPL_WORK_CALLBACK;
+    if (has_any(name, &p, kCopies, COUNT(kCopies))) return XPL_WORK_COPY;
+    if (has_any(name, &p, kFetches, COUNT(kFetches))) return XPL_WORK_FETCH;
+    if (has_any(name, &p, kReady, COUNT(kReady))) return XPL_WORK_READY;
+    if (has_any(name, &p, kLaunches, COUNT(kLaunches))) return XPL_WORK_LAUNCH;
     if (!xpl_host_is_annotation(name)) return XPL_WORK_OTHER;
-    if (is_checkpoint_name(name)) return XPL_WORK_CHECKPOINT;
-    return is_input_name(name) ? XPL_WORK_INPUT : XPL_WORK_OTHER;
+    const struct words w = words_of(name);
+    if (are_checkpoint(&w)) return XPL_WORK_CHECKPOINT;
+    return are_input(&w) ? XPL_WORK_INPUT : XPL_WORK_OTHER;
 }
