@@ -288,9 +288,9 @@ static void test_expect(void) {
     // A bundle is borrowed, as it is for its own tools; its view is not.
     CHECK_EQ(xpl_profile_expect(XPL_FORM_FILE, XPL_STR("h.ireeprof"), (xpl_bytes_t){p, N}), 0);
     CHECK_EQ(xpl_profile_expect(XPL_FORM_XSPACE, XPL_STR("h.ireeprof"), (xpl_bytes_t){p, N}),
-             2 * N);
+             3 * N);
     CHECK_EQ(xpl_profile_expect(XPL_FORM_FILE, XPL_STR("h.ireeprof"), bytes_of(&g)), N);
-    CHECK_EQ(xpl_profile_expect(XPL_FORM_XSPACE, XPL_STR("h.ireeprof"), bytes_of(&g)), N + 2 * N);
+    CHECK_EQ(xpl_profile_expect(XPL_FORM_XSPACE, XPL_STR("h.ireeprof"), bytes_of(&g)), N + 3 * N);
     // Less than the file's own length, nothing, or no frame at all: the usual ratio.
     memset(g.p + g.n - 4, 0, 4);
     CHECK_EQ(expected("h.xplane.pb.gz", &g, g.n), XPL_FORMAT_USUAL_RATIO * g.n);
