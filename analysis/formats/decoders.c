@@ -12,6 +12,13 @@ static bool bzip2_sniff(xpl_bytes_t file) {
            file.ptr[3] <= '9';
 }
 
+// LZMA has no magic number: its usual properties, a dictionary of whole 64 KiB, and a size that is
+// unknown or below a terabyte.
+static bool lzma_sniff(xpl_bytes_t file) {
+    return xpl_bytes_begin(file, "\x5d\0\0", 3) && file.len > 13 &&
+           (file.ptr[12] == 0 || file.ptr[12] == 0xff);
+}
+
 static bool zip_sniff(xpl_bytes_t file) {
     return xpl_bytes_begin(file, "PK\3\4", 4);
 }
@@ -38,6 +45,12 @@ static const struct xpl_decoder *const decoders[] = {
         .suffix = ".xz",
         .sniff = xz_sniff,
         .refusal = "xz files are not read; decompress it (xz -d), or compress it with gzip or "
+                   "zstd"},
+    &(const struct xpl_decoder){
+        .label = "lzma-compressed",
+        .suffix = ".lzma",
+        .sniff = lzma_sniff,
+        .refusal = "lzma files are not read; decompress it (xz -d), or compress it with gzip or "
                    "zstd"},
     &(const struct xpl_decoder){
         .label = "bzip2-compressed",

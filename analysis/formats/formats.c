@@ -71,7 +71,8 @@ static struct suffix find_suffix_of(xpl_str_t file, bool doubtful, bool unlisted
             before++;
         for (unsigned k = 0; list && f->is_unlisted <= unlisted && list[k]; k++) {
             const unsigned rank = i * XPL_FORMAT_RANKS_OF_FORMAT + before + k;
-            assert(before + k < XPL_FORMAT_RANKS_OF_FORMAT && rank < XPL_FORMAT_RANKS);
+            assert(before + k < XPL_FORMAT_RANKS_OF_FORMAT);
+            assert(rank < XPL_FORMAT_RANKS || f->is_unlisted); // files of which have no rank
             if (has_suffix(file, list[k])) return (struct suffix){f, list[k], rank, doubtful};
         }
     }

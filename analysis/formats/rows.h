@@ -13,5 +13,6 @@ XPL_FORMAT_ROW(ireeprof)
 XPL_FORMAT_ROW(kineto)
 // Those that directories do not list.
 XPL_UNREAD_FORMAT_ROW(trace_json)
+XPL_UNREAD_FORMAT_ROW(tar)
 XPL_UNREAD_FORMAT_ROW(nsys)
 XPL_UNREAD_FORMAT_ROW(sqlite)

@@ -41,6 +41,27 @@ const struct xpl_format xpl_format_trace_json = {
                "HOST" XPL_FORMAT_SUFFIX " of the same directory",
 };
 
+// ---- archives, also compressed ones ----
+
+static unsigned tar_sniff(xpl_bytes_t head) {
+    enum { MAGIC_AT = 257 };
+    return head.len > MAGIC_AT &&
+                   xpl_bytes_begin((xpl_bytes_t){head.ptr + MAGIC_AT, head.len - MAGIC_AT}, "ustar",
+                                   5)
+               ? XPL_SURE
+               : 0;
+}
+
+const struct xpl_format xpl_format_tar = {
+    .name = "tar",
+    .label = "a tar archive",
+    .family = "archive",
+    .suffixes = (const char *const[]){XPL_FORMAT_SUFFIXES(".tar"), ".tgz", NULL},
+    .is_unlisted = true,
+    .sniff = tar_sniff,
+    .refusal = "tar archives are not read; extract the profile (tar -xf)",
+};
+
 // ---- Nsight Systems ----
 
 const struct xpl_format xpl_format_nsys = {

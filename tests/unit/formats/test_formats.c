@@ -209,6 +209,8 @@ static void test_unread(void) {
          "7zXZ\0",
          "xz -d", 6},
         {"h.xplane.pb", "BZh91AY", "bzip2 -d", 7},
+        {"h.xplane.pb.lzma", "\x5d\0\0\x80\0\xff\xff\xff\xff\xff\xff\xff\xff\0\x05", "lzma files",
+         15},
         {"h", "PK\3\4", "unzip", 4},
         {"h", "\x83\xaf\x70\xd1\x0d\x88\x4a\x3f", "Riegeli files are not read", 8},
         {"h.json",
@@ -223,6 +225,17 @@ static void test_unread(void) {
                    XPL_FAILED_PRECONDITION, rows[i].words);
     XPL_AUTO(xpl_buf_fini) struct xpl_buf g = gzip_of("{\"traceEvents\":[]}", 18);
     fails_with("h.trace.json.gz", bytes_of(&g), &roomy, XPL_FAILED_PRECONDITION, "trace.json.gz");
+    // Archives are known by their content, also when they are compressed.
+    char tar[512] = "h.xplane.pb";
+    memcpy(tar + 257, "ustar", 5);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf tgz = gzip_of(tar, sizeof tar);
+    static const char *const names[] = {"h.tar", "h.tgz", "h", "h.xplane.pb.gz"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        fails_with(names[i], (xpl_bytes_t){(const uint8_t *)tar, sizeof tar}, &roomy,
+                   XPL_FAILED_PRECONDITION, "tar archives are not read");
+        fails_with(names[i], bytes_of(&tgz), &roomy, XPL_FAILED_PRECONDITION,
+                   "tar archives are not read");
+    }
 }
 
 // ---- opening ----
