@@ -125,6 +125,7 @@ xpl_status_t xpl_capture_jobs_check_enabled(const struct xpl_capture_jobs *c,
 }
 
 static void free_job(struct job *j) {
+    xpl_capture_outcome_fini(&j->outcome);
     xpl_arena_fini(&j->arena);
     xpl_arena_fini(&j->texts);
     xpl_sys_free(j);
@@ -252,28 +253,27 @@ static bool describe_session(const struct xpl_capture_result *r, struct xpl_hist
     return true;
 }
 
-static void note_end(struct job *j, const struct xpl_capture_result *r,
-                     struct xpl_history_capture *ret) {
-    const struct xpl_capture_outcome *const o = r->outcome;
-    struct xpl_history_session made;
+static void note_end(struct job *j) {
+    const struct xpl_capture_result *const r = &j->result;
+    const struct xpl_capture_outcome *const o = &j->outcome;
     struct xpl_history_host *hosts = xpl_arena_array(&j->arena, o->n_hosts, sizeof *hosts);
     for (size_t i = 0; hosts && i < o->n_hosts; i++)
         set_host(&hosts[i], &o->hosts[i]);
-    *ret = (struct xpl_history_capture){.id = j->id,
-                                        .state = (int)r->state,
-                                        .code = (int)r->code,
-                                        .session = xpl_str_from(o->session),
-                                        .message = xpl_str_from(r->err.msg),
-                                        .begin_ms = r->begin_ms,
-                                        .end_ms = r->end_ms,
-                                        .duration_ms = (uint64_t)j->plan.duration_ms,
-                                        .schedule_id = j->of.id,
-                                        .hosts = hosts,
-                                        .n_hosts = hosts ? o->n_hosts : 0,
-                                        .made = describe_session(r, &made) ? &made : NULL};
-    note(j, ret);
-    if (atomic_load(&j->shared)) xpl_capture_job_end(j, ret);
-    ret->made = NULL;
+    j->record =
+        (struct xpl_history_capture){.id = j->id,
+                                     .state = (int)r->state,
+                                     .code = (int)r->code,
+                                     .session = xpl_str_from(o->session),
+                                     .message = xpl_str_from(r->err.msg),
+                                     .begin_ms = r->begin_ms,
+                                     .end_ms = r->end_ms,
+                                     .duration_ms = (uint64_t)j->plan.duration_ms,
+                                     .schedule_id = j->of.id,
+                                     .hosts = hosts,
+                                     .n_hosts = hosts ? o->n_hosts : 0,
+                                     .made = describe_session(r, &j->made) ? &j->made : NULL};
+    note(j, &j->record);
+    if (atomic_load(&j->shared)) xpl_capture_job_end(j);
 }
 
 // ---- a job ----
@@ -385,7 +385,8 @@ static enum xpl_captured state_of(xpl_status_t code, const struct xpl_capture_ou
     return o->n_stored == o->n_hosts ? XPL_CAPTURED_ALL : XPL_CAPTURED_SOME;
 }
 
-static void log_end(const struct job *j, const struct xpl_capture_result *r) {
+static void log_end(const struct job *j) {
+    const struct xpl_capture_result *const r = &j->result;
     static const char *const names[] = {"", "running", "done", "partial", "failed", "cancelled"};
     struct xpl_log_line l;
     xpl_audit_begin(&l, "capture ended", &j->listener.client, r->code, &r->err);
@@ -423,7 +424,8 @@ static void set_state(struct job *j, enum job_state to) {
 }
 
 // It does not begin after all.
-static void refuse(struct job *j, struct xpl_capture_result *r) {
+static void refuse(struct job *j) {
+    struct xpl_capture_result *const r = &j->result;
     r->refused = true;
     r->end_ms = xpl_unix_ms();
     r->state = XPL_CAPTURED_NOTHING;
@@ -437,33 +439,32 @@ static void refuse(struct job *j, struct xpl_capture_result *r) {
 static void *run(void *arg) {
     struct job *const j = arg;
     struct xpl_capture_jobs *const c = j->captures;
-    struct xpl_capture_outcome o = {0};
-    struct xpl_history_capture record;
-    struct xpl_capture_result r = {.id = j->id,
-                                   .schedule_id = j->of.id,
-                                   .plan = &j->plan,
-                                   .outcome = &o,
-                                   .begin_ms = xpl_unix_ms()};
-    if ((r.code = note_begin(j, r.begin_ms, &r.err)) != XPL_OK) {
-        refuse(j, &r);
+    struct xpl_capture_outcome *const o = &j->outcome;
+    struct xpl_capture_result *const r = &j->result;
+    *r = (struct xpl_capture_result){.id = j->id,
+                                     .schedule_id = j->of.id,
+                                     .plan = &j->plan,
+                                     .outcome = o,
+                                     .record = &j->record,
+                                     .begin_ms = xpl_unix_ms()};
+    if ((r->code = note_begin(j, r->begin_ms, &r->err)) != XPL_OK) {
+        refuse(j);
         return NULL;
     }
-    r.id = j->id; // which may be another one now
-    r.code = xpl_capture_run(&j->plan, c->o.logdir, &j->cancel, on_progress, j, &o, &r.err);
-    r.end_ms = xpl_unix_ms();
-    r.state = state_of(r.code, &o);
-    if (r.code == XPL_OK && o.session[0])
-        await_session(c, &o);
+    r->id = j->id; // which may be another one now
+    r->code = xpl_capture_run(&j->plan, c->o.logdir, &j->cancel, on_progress, j, o, &r->err);
+    r->end_ms = xpl_unix_ms();
+    r->state = state_of(r->code, o);
+    if (r->code == XPL_OK && o->session[0])
+        await_session(c, o);
     else
         c->o.scan(c->o.arg, XPL_SESSIONS_DIR); // a scan may have found a removed one
-    note_end(j, &r, &record);
-    r.record = &record;
-    log_end(j, &r);
-    count_end(c, r.state);
+    note_end(j);
+    log_end(j);
+    count_end(c, r->state);
     // Before the listener is called, so that it can start the next one.
     set_state(j, JOB_RELEASED);
-    j->listener.done(j->listener.arg, &r);
-    xpl_capture_outcome_fini(&o);
+    j->listener.done(j->listener.arg, r);
     set_state(j, JOB_OVER);
     return NULL;
 }

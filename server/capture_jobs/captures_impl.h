@@ -40,8 +40,12 @@ struct job {
     atomic_bool shared;                 // it has a number and a lease
     atomic_bool lost;                   // the lease is over: what it came to is refused
     atomic_uint_fast64_t leased_ns;     // when the lease began that it has
-    struct xpl_history_capture *unsent; // its end, which the database does not know yet
+    struct xpl_capture_outcome outcome; // also as the history has it
+    struct xpl_capture_result result;
+    struct xpl_history_session made;
+    struct xpl_history_capture record;
     // The mutex protects the rest.
+    bool unsent;        // the database does not know its end yet
     uint64_t shared_ns; // since when it has its number
     enum job_state state;
     bool joined;                   // its thread is, or is just being
@@ -87,6 +91,6 @@ enum xpl_capture_turn xpl_capture_job_take_shared(struct job *j, size_t i,
 // cancelled.
 bool xpl_capture_job_may_store(struct job *j);
 // Notes its end, now or when the database is back.
-void xpl_capture_job_end(struct job *j, const struct xpl_history_capture *h);
+void xpl_capture_job_end(struct job *j);
 
 #endif

@@ -318,37 +318,9 @@ bool xpl_capture_jobs_is_stopping(struct xpl_capture_jobs *c) {
 
 // ---- the end ----
 
-static bool copy_session(struct xpl_arena *a, const struct xpl_history_session *from,
-                         struct xpl_history_capture *to) {
-    struct xpl_history_session *const made = xpl_arena_alloc(a, sizeof *made);
-    if (!made) return false;
-    *made = *from;
-    to->made = made;
-    return xpl_arena_str(a, from->name, &made->name);
-}
-
-// A copy in the job's arena, or NULL.
-static struct xpl_history_capture *copy_end(struct job *j, const struct xpl_history_capture *h) {
-    struct xpl_arena *const a = &j->arena;
-    struct xpl_history_capture *const to = xpl_arena_alloc(a, sizeof *to);
-    struct xpl_history_host *const hosts = xpl_arena_array(a, h->n_hosts, sizeof *hosts);
-    if (!to || !hosts) return NULL;
-    *to = *h;
-    to->hosts = hosts;
-    bool ok = xpl_arena_str(a, h->session, &to->session) &&
-              xpl_arena_str(a, h->message, &to->message) &&
-              (!h->made || copy_session(a, h->made, to));
-    for (size_t i = 0; ok && i < h->n_hosts; i++) {
-        hosts[i] = h->hosts[i];
-        ok = xpl_arena_str(a, h->hosts[i].target, &hosts[i].target) &&
-             xpl_arena_str(a, h->hosts[i].host, &hosts[i].host) &&
-             xpl_arena_str(a, h->hosts[i].reason, &hosts[i].reason);
-    }
-    return ok ? to : NULL;
-}
-
 // UNAVAILABLE: to be tried again.
-static xpl_status_t send_end(struct job *j, const struct xpl_history_capture *h) {
+static xpl_status_t send_end(struct job *j) {
+    const struct xpl_history_capture *const h = &j->record;
     const struct xpl_captures_ops *const ops = xpl_capture_job_ops(j);
     struct xpl_error err = {0};
     xpl_status_t st = ops->put(j->captures->o.shared, h, records_on(j), &err);
@@ -361,15 +333,14 @@ static xpl_status_t send_end(struct job *j, const struct xpl_history_capture *h)
     return st == XPL_FAILED_PRECONDITION ? XPL_UNAVAILABLE : st;
 }
 
-void xpl_capture_job_end(struct job *j, const struct xpl_history_capture *h) {
+void xpl_capture_job_end(struct job *j) {
     struct xpl_error err = {0};
     if (j->in_history &&
-        xpl_history_forget_directory(j->captures->o.history, h->id, &err) != XPL_OK)
+        xpl_history_forget_directory(j->captures->o.history, j->id, &err) != XPL_OK)
         xpl_log(XPL_LOG_WARN, "capture", "%s", err.msg);
-    if (send_end(j, h) != XPL_UNAVAILABLE) return;
-    struct xpl_history_capture *const copy = copy_end(j, h);
+    if (send_end(j) != XPL_UNAVAILABLE) return;
     pthread_mutex_lock(&j->captures->mu);
-    j->unsent = copy;
+    j->unsent = true;
     pthread_mutex_unlock(&j->captures->mu);
 }
 
@@ -385,9 +356,9 @@ static struct job *find_unsent(struct xpl_capture_jobs *c) {
 
 bool xpl_capture_jobs_send_ends(struct xpl_capture_jobs *c) {
     for (struct job *j = find_unsent(c); j; j = find_unsent(c)) {
-        if (send_end(j, j->unsent) == XPL_UNAVAILABLE) return false;
+        if (send_end(j) == XPL_UNAVAILABLE) return false;
         pthread_mutex_lock(&c->mu);
-        j->unsent = NULL;
+        j->unsent = false;
         pthread_mutex_unlock(&c->mu);
     }
     return true;
