@@ -183,19 +183,24 @@ static bool has_target(const struct schedule *s, const char *target) {
     return false;
 }
 
-// The continuous schedule that records the target, or begins to; 0: none. Its recording is fetched
-// and its servers are stopped; its next capture starts them again.
+// Another capture wants a host that the schedule records: its recording is fetched and its servers
+// are stopped; its next capture starts them again.  False: its servers record nothing.
+static bool stop_soon(struct schedule *s) {
+    if (!s->recording && s->state != SCHEDULE_CAPTURING) return false;
+    s->try_ms = s->hand_over ? s->try_ms : 0; // at once
+    s->hand_over = true;
+    return true;
+}
+
+// The continuous schedule that records the target, or begins to; 0: none.
 static uint64_t hand_over(void *arg, const char *target) {
     struct xpl_schedules *const all = arg;
     uint64_t id = 0;
     pthread_mutex_lock(&all->mu);
-    for (struct schedule *s = all->list; s && !id; s = s->next) {
-        if (!s->request->continuous || s->state >= SCHEDULE_DELETED) continue;
-        if ((!s->recording && s->state != SCHEDULE_CAPTURING) || !has_target(s, target)) continue;
-        id = s->row.id;
-        s->try_ms = s->hand_over ? s->try_ms : 0; // at once
-        s->hand_over = true;
-    }
+    for (struct schedule *s = all->list; s && !id; s = s->next)
+        if (s->request->continuous && s->state < SCHEDULE_DELETED && has_target(s, target) &&
+            stop_soon(s))
+            id = s->row.id;
     pthread_mutex_unlock(&all->mu);
     return id;
 }
@@ -574,8 +579,9 @@ static struct schedule *find(const struct xpl_schedules *all, uint64_t id) {
     return s;
 }
 
-// Whichever daemon has it: that one finds it gone.
-static xpl_status_t delete_shared(struct xpl_schedules *all, uint64_t id, struct xpl_error *err) {
+// Where daemons share schedules another one may have it, and finds it gone.  Without the mutex, as
+// the database may be slow.
+xpl_status_t xpl_schedules_delete(struct xpl_schedules *all, uint64_t id, struct xpl_error *err) {
     XPL_AUTO(xpl_arena_fini)
     struct xpl_arena arena = xpl_arena_of((size_t)XPL_SCHEDULES_MAX * MAX_REQUEST * 2);
     struct xpl_history_schedule *rows;
@@ -590,21 +596,6 @@ static xpl_status_t delete_shared(struct xpl_schedules *all, uint64_t id, struct
     if (s) drop_deleted(all, s);
     pthread_mutex_unlock(&all->mu);
     return XPL_OK;
-}
-
-xpl_status_t xpl_schedules_delete(struct xpl_schedules *all, uint64_t id, struct xpl_error *err) {
-    if (all->shared) return delete_shared(all, id, err);
-    pthread_mutex_lock(&all->mu);
-    struct schedule *const s = find(all, id);
-    xpl_status_t st = XPL_OK;
-    if (!s)
-        st = xpl_error_set(err, XPL_NOT_FOUND, __FILE__, __LINE__, UINT64_MAX,
-                           "no schedule %" PRIu64 " exists", id);
-    else
-        st = xpl_history_delete_schedule(all->history, id, err);
-    if (st == XPL_OK) drop_deleted(all, s);
-    pthread_mutex_unlock(&all->mu);
-    return st;
 }
 
 static xpl_status_t describe(struct xpl_schedules *all, const struct xpl_history_schedule *row,
@@ -729,14 +720,6 @@ static const struct xpl_schedule_state *state_of(const struct xpl_schedule_state
     return i < n ? &states[i] : NULL;
 }
 
-// Another daemon captures a host that it records.  False: its servers record nothing.
-static bool hand_over_now(struct schedule *s) {
-    if (!s->recording && s->state != SCHEDULE_CAPTURING) return false;
-    s->try_ms = s->hand_over ? s->try_ms : 0; // at once
-    s->hand_over = true;
-    return true;
-}
-
 size_t xpl_schedules_inspected(struct xpl_schedules *all, const struct xpl_schedule_state *states,
                                size_t n, uint64_t asked_ns, uint64_t *ret_release, size_t max) {
     size_t n_release = 0, n_ours = 0;
@@ -750,7 +733,7 @@ size_t xpl_schedules_inspected(struct xpl_schedules *all, const struct xpl_sched
             drop_deleted(all, s);
         else if (!now->is_ours || now->claim.fence != s->row.fence)
             lose(all, s);
-        else if (now->is_wanted && !hand_over_now(s) && n_release < max)
+        else if (now->is_wanted && !stop_soon(s) && n_release < max)
             ret_release[n_release++] = s->row.id;
     }
     all->n_others = n - n_ours;
