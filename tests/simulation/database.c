@@ -30,6 +30,7 @@ struct sim_tables sim_tables;
 
 void sim_database_reset(void) {
     memset(&db, 0, sizeof db);
+    db.jump_ns = 3600 * (int64_t)SIM_S; // there is a time before
     sim_tables.n_rows = 0;
     sim_statements_reset();
     sim_results_reset();

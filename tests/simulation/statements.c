@@ -302,7 +302,7 @@ static void give_job(PGresult *r, const struct sim_job *j) {
     sim_result_bytes(r, row, 4, joined_numbers(j->variants, j->products.n));
     sim_result_bytes(r, row, 5, j->trace);
     sim_result_i64(r, row, 6, (int64_t)j->n_notes);
-    sim_result_i64(r, row, 7, (int64_t)((sim_database_now() - j->queued_at) / SIM_MS));
+    sim_result_i64(r, row, 7, (int64_t)(sim_database_now() - j->queued_at) / (int64_t)SIM_MS);
     sim_result_i64(r, row, 8, j->aside_at != 0);
 }
 

@@ -349,7 +349,8 @@ static void jump_clocks(void *arg) {
         world.nodes[i]->process.wall_ns =
             ((int64_t)sim_random(2 * WALL_JUMP_S) - WALL_JUMP_S) * (int64_t)SIM_S;
     disturb("clocks jump", NULL, 2 * SIM_S, 0);
-    sim_database_jump((int64_t)(sim_between(SIM_MS, 3600 * SIM_S)));
+    const int64_t ns = (int64_t)sim_between(SIM_MS, 3600 * SIM_S);
+    sim_database_jump(sim_random(2) ? ns : -ns / 3600);
 }
 
 static void stop_one(void *arg) {
