@@ -5,7 +5,7 @@
 Usage: measure.py --build DIR [--hosts 256] [--workers 8] [--delay-ms 200] [--lease 2]
                   [--kill SECONDS] [--slow TIMES] [--fronts 8]
                   [--idle SECONDS] [--latency REQUESTS] [--store REQUESTS]
-                  [--table HOSTS,HOSTS...]
+                  [--table HOSTS,HOSTS... [--at-once SESSIONS]]
 Each job takes --delay-ms longer than its work, which stands for larger profiles: what is compared
 with is jobs x delay / workers.  --kill ends one worker so long after the request; --slow makes the
 delay of one so many times as long.  --fronts asks so many of them for the same at once, and counts
@@ -14,9 +14,9 @@ pg_stat_statements.  --latency asks for sessions of one host, each after some se
 long a job waits for a worker.  --store compares answers of a daemon on PostgreSQL with those of one
 on its own cache.db, asked in turns over HTTP: cold ones, of a session each, and warm ones.  --table
 asks one daemon on cache.db, one on PostgreSQL, and a front with two workers for cold sessions of so
-many hosts each, and counts the processor time of PostgreSQL.  Needs a
-build with -Dfaults=true and PostgreSQL's server of Debian; all of it runs below a temporary
-directory.
+many hosts each, and counts the processor time of PostgreSQL; --at-once asks for so many sessions of
+each size at once.  Needs a build with -Dfaults=true and PostgreSQL's server of Debian; all of it
+runs below a temporary directory.
 """
 import argparse
 import glob
@@ -246,10 +246,12 @@ def measure_store(o, fleet):
 
 
 def ask(o, address, n, path):
-    """Seconds of a cold request for session runN; its answer is in `path`."""
+    """Seconds of cold requests for sessions of n hosts, all at once; their answers are in `path`0 and so on."""
     began = time.monotonic()
-    subprocess.run([f"{o.build}/cli/xplanectl", "--server", address, "--timeout-ms", "900000", "tool",
-                    "overview_page", f"run{n}", "-o", path], check=True)
+    clients = [subprocess.Popen([f"{o.build}/cli/xplanectl", "--server", address, "--timeout-ms", "900000", "tool",
+                                 "overview_page", f"run{n}s{k}", "-o", f"{path}{k}"]) for k in range(o.at_once)]
+    if any([client.wait() for client in clients]):
+        sys.exit(f"{n} hosts: a request failed")
     return time.monotonic() - began
 
 
@@ -289,7 +291,7 @@ def measure_table(o, work, db):
             cells.append(f"{ask(o, address, n, f'{work}/answer'):.2f} s")
             if side != "lite":
                 cells.append(f"{(server_ms(db) - before) / 1000:.2f} s")
-            answers.add(pathlib.Path(work, "answer").read_bytes())
+            answers.add(tuple(pathlib.Path(work, f"answer{k}").read_bytes() for k in range(o.at_once)))
             fleet.stop()
             for d in glob.glob(f"{work}/worker*"):
                 (shutil.rmtree if os.path.isdir(d) else os.remove)(d)
@@ -312,6 +314,7 @@ def main():
     p.add_argument("--latency", type=int)
     p.add_argument("--store", type=int)
     p.add_argument("--table")
+    p.add_argument("--at-once", type=int, default=1)
     p.add_argument("--keep", action="store_true", help="leave the directory with the logs")
     o = p.parse_args()
     work = tempfile.mkdtemp(prefix="xpl-measure-")
@@ -319,7 +322,8 @@ def main():
     for i in range(o.latency or o.store or 0):
         make_session(pathlib.Path(work, "logs"), 1, f"run{i}")
     for n in o.table.split(",") if o.table else []:
-        make_session(pathlib.Path(work, "logs"), int(n), f"run{n}")
+        for k in range(o.at_once):
+            make_session(pathlib.Path(work, "logs"), int(n), f"run{n}s{k}")
     make_session(pathlib.Path(work, "logs"), o.hosts)
     fleet = Fleet(o, work, db)
     try:
