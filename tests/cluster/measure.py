@@ -7,16 +7,16 @@ Usage: measure.py --build DIR [--hosts 256] [--workers 8] [--delay-ms 200] [--le
                   [--idle SECONDS] [--latency REQUESTS] [--store REQUESTS]
                   [--table HOSTS,HOSTS... [--at-once SESSIONS]]
 Each job takes --delay-ms longer than its work, which stands for larger profiles: what is compared
-with is jobs x delay / workers.  --kill ends one worker so long after the request; --slow makes the
-delay of one so many times as long.  --fronts asks so many of them for the same at once, and counts
-what was made.  --idle counts the statements of the fleet when it has nothing to do, by
-pg_stat_statements.  --latency asks for sessions of one host, each after some seconds of quiet: how
-long a job waits for a worker.  --store compares answers of a daemon on PostgreSQL with those of one
-on its own cache.db, asked in turns over HTTP: cold ones, of a session each, and warm ones.  --table
+with is jobs x delay / workers. --kill ends one worker so long after the request; --slow makes the
+delay of one so many times as long. --fronts asks so many of them for the same at once, and counts
+what was made. --idle counts the statements of the fleet when it has nothing to do, by
+pg_stat_statements. --latency asks for sessions of one host, each after some seconds of quiet: how
+long a job waits for a worker. --store compares answers of a daemon on PostgreSQL with those of one
+on its own cache.db, asked in turns over HTTP: cold ones, of a session each, and warm ones. --table
 asks one daemon on cache.db, one on PostgreSQL, and a front with two workers for cold sessions of so
-many hosts each, and counts the processor time of PostgreSQL; --at-once asks for so many sessions of
-each size at once.  Needs a build with -Dfaults=true and PostgreSQL's server of Debian; all of it
-runs below a temporary directory.
+many hosts each, without delays, and counts the processor time of PostgreSQL; --at-once asks for so
+many sessions of each size at once. Needs a build with -Dfaults=true and PostgreSQL's server of
+Debian; all of it runs below a temporary directory.
 """
 import argparse
 import glob
@@ -271,6 +271,7 @@ def server_ms(db):
 
 def measure_table(o, work, db):
     flags = ("--listen=127.0.0.1:0", "--http=off", "--no-prefetch")
+    o.delay_ms = 0
     print("| hosts | cache.db | PostgreSQL | its processor time | front, 2 workers | processor time |")
     for n in map(int, o.table.split(",")):
         cells, answers = [], set()
