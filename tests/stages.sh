@@ -276,6 +276,7 @@ stage_differential() {
 # CPU profiles against a recount by brute force; $XPL_CORPUS: more profiles.
 stage_oracle() {
     needs_xprof oracle tests/parity/convert_opstats || return
+    check "oracle: HTA" timeout 900 "$(tests/capture/setup.sh hta)" -W ignore tests/parity/peer_hta.py "$build/release"
     check "oracle: profiles" timeout 3600 "$parity_venv/bin/python" tests/parity/run.py --build "$build/release" --oracle \
         "${corpus[@]}"
 }

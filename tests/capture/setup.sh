@@ -4,6 +4,7 @@
 #   tests/capture/setup.sh           JAX for the CPU, in $XPL_CAPTURE_VENV or capture-venv
 #   tests/capture/setup.sh slow      TensorFlow and Keras, in $XPL_CAPTURE_SLOW_VENV or capture-slow-venv
 #   tests/capture/setup.sh libraries JAX's libraries and TensorFlow, in $XPL_CAPTURE_LIBRARIES_VENV or capture-libraries-venv
+#   tests/capture/setup.sh hta       HolisticTraceAnalysis, in $XPL_CAPTURE_HTA_VENV or capture-hta-venv
 #   tests/capture/setup.sh torch     PyTorch and PyTorch/XLA, in $XPL_CAPTURE_TORCH_VENV or capture-torch-venv
 # below $XPL_BUILD (default build/).  Does nothing when it is there already.
 set -eu
@@ -17,6 +18,10 @@ case ${1:-} in
     libraries)
         venv=${XPL_CAPTURE_LIBRARIES_VENV:-$build/capture-libraries-venv}
         wanted=$here/requirements-libraries.txt
+        ;;
+    hta)
+        venv=${XPL_CAPTURE_HTA_VENV:-$build/capture-hta-venv}
+        wanted=$here/requirements-hta.txt
         ;;
     torch)
         venv=${XPL_CAPTURE_TORCH_VENV:-$build/capture-torch-venv}
