@@ -17,13 +17,18 @@ BOUND = {"python": True, "ops": True, "parallel": True, "interleave": True, "pre
 POINTS = 10  # percent of the steps' time by which our share may differ from the measured one
 TIMEOUT_S = 300
 # Program and case; the framework and the kind that findings must tell first, None: no finding of 5% or more; by how many
-# points its share may be beside what the program measured, None: it is at least a third of the time.
+# points its share may be beside what the program measured, 100: any share, None: it is at least a third of the time.
 TOLD = (
     ("keras_job.py", "loader", "tensorflow", "input_wait", 15),
     ("keras_job.py", "healthy", "tensorflow", None, None),
     ("torch_job.py", "loader", "pytorch", "input_wait", 15),
     ("torch_job.py", "recompile", "pytorch", "recompilation", None),
     ("torch_job.py", "healthy", "pytorch", None, None),
+    ("profiler_job.py", "loader", "pytorch", "input_wait", 15),
+    ("profiler_job.py", "rank", "pytorch", "stragglers", 15),
+    ("profiler_job.py", "tiny", "pytorch", "launch_bound", 100),
+    ("profiler_job.py", "item", "pytorch", "launch_bound", 100),
+    ("profiler_job.py", "healthy", "pytorch", None, None),
 )
 TRIES = 5  # another process may take the program's cores
 
@@ -57,7 +62,7 @@ def check(build, python, name):
 def profiled(python, program, case, logdir):
     """(what the program measured, the directory of its profile)"""
     done = subprocess.run([python, HERE / program, case, logdir], check=True, capture_output=True, text=True, timeout=TIMEOUT_S)
-    return json.loads(done.stdout.splitlines()[-1]), next(logdir.glob("**/plugins/profile/*"))
+    return json.loads(done.stdout.splitlines()[-1]), next(logdir.glob("**/plugins/profile/*"), logdir)
 
 
 def judge(answer, measured, framework, kind, points, said):
@@ -160,7 +165,8 @@ def main():
     for name in BOUND:
         results.run(f"TensorFlow's input, {name}", check, build, python, name)
     for program, case, framework, *told in TOLD:
-        results.run(f"findings of {framework}: {program} {case}", check_findings, build, torch if program == "torch_job.py" else python,
+        results.run(f"findings of {framework}: {program} {case}", check_findings, build,
+                    torch if program in ("torch_job.py", "profiler_job.py") else python,
                     program, case, framework, *told)
     results.run("PyTorch's own sums of ops", check_torch_ops, build, torch)
     results.finish()
