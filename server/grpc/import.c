@@ -21,6 +21,7 @@
 #include "rpc/message.h"
 #include "server/audit.h"
 #include "server/capture_jobs/captures.h"
+#include "server/engine/opened.h"
 #include "server/engine/pool.h"
 #include "server/grpc/import.h"
 #include "server/grpc/import_store.h"
@@ -78,6 +79,10 @@ static xpl_status_t os_fail(const char *what, struct xpl_error *err) {
                      full ? "; free some space in the daemon's cache directory" : "");
 }
 
+static bool is_given_up(void *call) {
+    return xpl_rpc_call_cancelled(call);
+}
+
 // ---- parts ----
 
 static uint64_t key_of(const struct import *m, const struct part *p) {
@@ -93,16 +98,17 @@ static uint64_t key_of(const struct import *m, const struct part *p) {
 
 // Goes on with what an earlier call left of the same file.  It is read again, because its checksum
 // is not kept anywhere.
-static xpl_status_t read_again(struct part *p, struct xpl_error *err) {
+static xpl_status_t read_again(const struct import *m, struct part *p, struct xpl_error *err) {
     uint8_t *piece = xpl_sys_alloc(PIECE);
     if (!piece) XPL_RETURN_OOM(err, "import");
-    ssize_t n;
-    while ((n = pread(p->fd, piece, PIECE, (off_t)p->got)) > 0) {
+    ssize_t n = 1;
+    while (!is_given_up(m->call) && (n = pread(p->fd, piece, PIECE, (off_t)p->got)) > 0) {
         p->crc_now = xpl_crc32(p->crc_now, (xpl_bytes_t){piece, (size_t)n});
         p->got += (uint64_t)n;
     }
     xpl_sys_free(piece);
     if (n < 0) return os_fail("import", err);
+    if (n > 0) XPL_RETURN_ERROR(err, XPL_CANCELLED, "cancelled");
     if (p->got <= p->bytes) return XPL_OK;
     p->got = p->crc_now = 0; // a wrong checksum
     return ftruncate(p->fd, 0) == 0 ? XPL_OK : os_fail("import", err);
@@ -117,7 +123,7 @@ static xpl_status_t open_part(struct import *m, struct part *p, struct xpl_error
     p->key = key_of(m, p);
     XPL_TRY(xpl_upload_open(m->svc->uploads, p->key, &p->fd, err));
     p->used = true;
-    XPL_TRY(read_again(p, err));
+    XPL_TRY(read_again(m, p, err));
     if (p->got == p->bytes) close_part(p);
     return XPL_OK;
 }
@@ -299,13 +305,17 @@ static xpl_status_t check_whole(struct import *m, struct xpl_error *err) {
 static xpl_status_t copy_part(const struct import *m, struct xpl_session_writer *s,
                               const struct part *p, struct xpl_profile_writer_file *ret,
                               struct xpl_error *err) {
+    struct xpl_exec serial = xpl_exec_serial();
+    struct xpl_guarded_exec exec;
+    xpl_guarded_exec_init(&exec, &serial, (struct xpl_work_owner){is_given_up, m->call}, NULL);
     const struct xpl_upload u = {.host = p->host,
                                  .suffix = p->suffix,
                                  .fd = p->fd,
                                  .bytes = p->bytes,
                                  .grows = p->grows,
                                  .max_bytes = m->svc->o.max_bytes,
-                                 .decompressing = &m->svc->decompressing};
+                                 .decompressing = &m->svc->decompressing,
+                                 .exec = &exec.exec};
     return xpl_import_store(s, &u, ret, err);
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/exec.h"
 
 xpl_status_t xpl_import_name(const char *name, const char *given, xpl_str_t *ret_host,
                              const char **ret_suffix, struct xpl_error *err) {
@@ -60,6 +61,7 @@ static bool is_beginning(const struct xpl_session_writer *s, const char *file,
     size_t at = 0;
     ssize_t n = -1;
     while (fd >= 0 && (n = read(fd, piece, PIECE)) > 0) {
+        if (xpl_exec_cancelled(w->upload->exec)) break;
         if ((size_t)n > w->bytes.len - at || !same_bytes(w, at, piece, (size_t)n)) break;
         at += (size_t)n;
     }
@@ -89,9 +91,25 @@ static xpl_status_t check_new(const struct xpl_session_writer *s, struct whole *
     return XPL_OK;
 }
 
-static xpl_status_t check_decoded(struct xpl_profile_writer *in, const struct xpl_format *f,
+typedef xpl_status_t take_fn(struct xpl_profile_writer *in, xpl_bytes_t piece,
+                             struct xpl_error *err);
+
+// Has the writer take the bytes in pieces, unless the import is cancelled.
+static xpl_status_t take_bytes(const struct whole *w, xpl_bytes_t bytes, take_fn *take,
+                               struct xpl_profile_writer *in, struct xpl_error *err) {
+    enum { PIECE = 4 << 20 };
+    for (size_t at = 0; at < bytes.len; at += PIECE) {
+        const size_t n = bytes.len - at < PIECE ? bytes.len - at : PIECE;
+        if (xpl_exec_cancelled(w->upload->exec)) XPL_RETURN_ERROR(err, XPL_CANCELLED, "cancelled");
+        XPL_TRY(take(in, (xpl_bytes_t){bytes.ptr + at, n}, err));
+    }
+    return XPL_OK;
+}
+
+static xpl_status_t check_decoded(struct xpl_profile_writer *in, const struct whole *w,
                                   xpl_bytes_t bytes, struct xpl_error *err) {
-    if (!f->check) return xpl_profile_writer_check(in, bytes, err);
+    const struct xpl_format *const f = w->is.format;
+    if (!f->check) return take_bytes(w, bytes, xpl_profile_writer_check, in, err);
     const xpl_status_t st = f->check(bytes, err);
     // The error is in the file, not in the request.
     return st == XPL_INVALID_ARGUMENT ? XPL_DATA_LOSS : st;
@@ -100,13 +118,13 @@ static xpl_status_t check_decoded(struct xpl_profile_writer *in, const struct xp
 // The file is what its format says: by the format's own check, else as an XSpace.
 static xpl_status_t check_contents(struct xpl_profile_writer *in, const struct whole *w,
                                    struct xpl_error *err) {
-    const struct xpl_format_limits limits = {.max_bytes = (size_t)w->upload->max_bytes};
+    const struct xpl_format_limits limits = {.max_bytes = (size_t)w->upload->max_bytes,
+                                             .exec = w->upload->exec};
     struct xpl_profile profile = {0};
-    if (!w->is.decoder || w->is.format->imports_encoded)
-        return check_decoded(in, w->is.format, w->bytes, err);
+    if (!w->is.decoder || w->is.format->imports_encoded) return check_decoded(in, w, w->bytes, err);
     pthread_mutex_lock(w->upload->decompressing);
     xpl_status_t st = w->is.decoder->decode(w->bytes, 0, &limits, &profile, err);
-    if (st == XPL_OK) st = check_decoded(in, w->is.format, profile.bytes, err);
+    if (st == XPL_OK) st = check_decoded(in, w, profile.bytes, err);
     xpl_profile_close(&profile);
     pthread_mutex_unlock(w->upload->decompressing);
     return st;
@@ -125,7 +143,7 @@ static xpl_status_t put(struct xpl_session_writer *s, const struct whole *w,
                                                  .suffix = plain ? NULL : w->is.suffix};
     XPL_TRY(xpl_profile_writer_begin(s, &o, &in, err));
     xpl_status_t st = plain ? XPL_OK : check_contents(in, w, err);
-    if (st == XPL_OK) st = xpl_profile_writer_put_fd(in, w->upload->fd, err);
+    if (st == XPL_OK) st = take_bytes(w, w->bytes, xpl_profile_writer_put, in, err);
     if (st == XPL_OK) return xpl_profile_writer_commit(in, ret, err);
     xpl_profile_writer_abort(in);
     return st;
@@ -154,7 +172,7 @@ static xpl_status_t map_and_store(struct xpl_session_writer *s, const struct xpl
     // The upload's file is the daemon's own and complete: it does not change under the mapping.
     void *const map =
         u->bytes ? mmap(NULL, (size_t)u->bytes, PROT_READ, MAP_PRIVATE, u->fd, 0) : NULL;
-    if (map == MAP_FAILED || lseek(u->fd, 0, SEEK_SET) != 0)
+    if (map == MAP_FAILED)
         XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "the upload cannot be read: %s", strerror(errno));
     const xpl_bytes_t bytes = {map ? map : (const uint8_t *)"", (size_t)u->bytes};
     const xpl_status_t st = store(s, u, bytes, ret, err);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Private to server/grpc.  How a whole upload becomes a host's file, whatever its format.
+// How a whole upload becomes a host's file, whatever its format.
 #ifndef XPL_SERVER_GRPC_IMPORT_STORE_H_
 #define XPL_SERVER_GRPC_IMPORT_STORE_H_
 
@@ -15,6 +15,7 @@ struct xpl_upload {
     bool grows;                     // the host's file is its beginning, if there is one
     uint64_t max_bytes;             // of the XSpace, where it must be decompressed
     pthread_mutex_t *decompressing; // held meanwhile: one at a time
+    struct xpl_exec *exec;          // once it is cancelled, nothing is stored
 };
 
 // The host of an import's file and the suffix of the formats' table: the `given` one, or, if that
@@ -26,7 +27,7 @@ xpl_status_t xpl_import_name(const char *name, const char *given, xpl_str_t *ret
 // format.  DATA_LOSS, RESOURCE_EXHAUSTED (too large, full disk), INVALID_ARGUMENT: files of its
 // format do not grow.  ALREADY_EXISTS: the session has such a host, in whatever format, and that is
 // not the beginning of one that grows. ABORTED: another one that grows is being stored in the
-// session.
+// session. CANCELLED.
 xpl_status_t xpl_import_store(struct xpl_session_writer *s, const struct xpl_upload *u,
                               struct xpl_profile_writer_file *ret, struct xpl_error *err)
     XPL_NODISCARD;
