@@ -236,7 +236,7 @@ void xpl_joint_cancel(struct xpl_joint *j) {
 
 static xpl_status_t resolve(struct xpl_joint *j, struct xpl_error *err) {
     const struct xpl_joint_request *const q = &j->request;
-    size_t n_failed = 0;
+    size_t n_failed = 0, n_hosts = 0;
     for (size_t i = 0; i < q->n; i++) {
         struct part *const p = &j->parts[i];
         const struct xpl_request_words words = {.session = q->sessions[i],
@@ -247,6 +247,10 @@ static xpl_status_t resolve(struct xpl_joint *j, struct xpl_error *err) {
         if (!xpl_arena_str(&j->arena, q->sessions[i], &p->session)) XPL_RETURN_OOM(err, "sessions");
         struct xpl_error why = {0};
         const xpl_status_t st = xpl_engine_resolve(j->engine, &words, &p->q, &why);
+        if (st == XPL_OK && (n_hosts += p->q->session->n_hosts) > XPL_JOINT_HOSTS)
+            XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                             "the sessions have more than %d hosts, the limit of one request",
+                             XPL_JOINT_HOSTS);
         if (st == XPL_OK) {
             p->q->since_ns = j->since_ns;
             continue;

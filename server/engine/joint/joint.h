@@ -8,7 +8,8 @@
 #include "base/buf.h"
 #include "server/engine/engine.h"
 
-enum { XPL_JOINT_SESSIONS = 1024 }; // at most
+// At most, of one request; and the hosts of all of them: requests are resolved one after the other.
+enum { XPL_JOINT_SESSIONS = 1024, XPL_JOINT_HOSTS = 1 << 17 };
 
 struct xpl_joint;
 

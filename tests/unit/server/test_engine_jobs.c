@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // server/engine/engine: equal requests share a job, and different ones the products of a host;
 // refusals, cancellation, abandoned requests, and one callback for each request.
+#include "server/engine/joint/joint.h"
 #include "tests/unit/server/engine_fixture.h"
 
 // ---- the barrier ----
@@ -279,37 +280,33 @@ static void test_held_memory(void) {
     CHECK_EQ(engine_stats(&f).in_flight_bytes, 0);
 }
 
+// ---- of several sessions ----
+
+// Each name is short, but joins many hosts: all of them count.
+static void test_joined_hosts(void) {
+    enum { HOSTS = 600, SESSIONS = 1000 };
+    XPL_AUTO(end) struct fixture f;
+    struct xpl_error err = {0};
+    struct xpl_joint *joint = NULL;
+    xpl_str_t names[SESSIONS];
+    start(&f, 1, 4, &usual);
+    for (int i = 0; i < 2 * HOSTS; i++) {
+        char path[60];
+        (void)snprintf(path, sizeof path, "logs/%c", "ab"[i % 2]);
+        if (i < 2) CHECK_EQ(mkdir(in_dir(path), 0700), 0);
+        (void)snprintf(path, sizeof path, "logs/%c/h%d.xplane.pb", "ab"[i % 2], i);
+        FILE *const file = fopen(in_dir(path), "w");
+        CHECK(file && fclose(file) == 0);
+    }
+    CHECK_OK(xpl_catalogue_scan(f.parts.catalogue, XPL_SCAN_ALL, NULL, &err), &err);
+    for (size_t i = 0; i < SESSIONS; i++)
+        names[i] = XPL_STR("a,b");
+    const struct xpl_joint_request q = {.tool = "run_summary", .sessions = names, .n = SESSIONS};
+    CHECK_EQ(xpl_joint_begin(f.engine, &q, &joint, &err), XPL_INVALID_ARGUMENT);
+    CHECK(strstr(err.msg, "131072 hosts"));
+}
+
 // ---- ahead of requests ----
-
-static void test_prefetch(void) {
-    XPL_AUTO(end) struct fixture f;
-    struct xpl_host_status st;
-    start(&f, 1, 4, &usual);
-    struct xpl_snapshot *const s = xpl_catalogue_get(f.parts.catalogue);
-    const struct xpl_host *const h = &s->sessions[0].hosts[0];
-    xpl_engine_host_status(f.engine, h, &st);
-    CHECK_EQ(st.state, XPL_HOST_NEW);
-    CHECK(!xpl_engine_knows(f.engine, h));
-    CHECK(xpl_engine_prefetch(f.engine, s, &s->sessions[0], h));
-    wait_written(&f);
-    xpl_engine_host_status(f.engine, h, &st);
-    CHECK_EQ(st.state, XPL_HOST_STORED);
-    CHECK(xpl_engine_knows(f.engine, h));
-    CHECK(!xpl_engine_prefetch(f.engine, s, &s->sessions[0], h)); // nothing to do
-    CHECK_EQ(engine_stats(&f).prefetched, 1);
-    CHECK_EQ(engine_stats(&f).conversions, 2); // statistics of ops, and the time breakdown
-    xpl_snapshot_unref(s);
-}
-
-static void test_stop_background(void) {
-    XPL_AUTO(end) struct fixture f;
-    start(&f, 1, 4, &usual);
-    struct xpl_snapshot *const s = xpl_catalogue_get(f.parts.catalogue);
-    xpl_engine_stop_background(f.engine);
-    CHECK(!xpl_engine_prefetch(f.engine, s, &s->sessions[0], &s->sessions[0].hosts[0]));
-    CHECK_EQ(engine_stats(&f).prefetched, 0);
-    xpl_snapshot_unref(s);
-}
 
 int main(void) {
     xpl_cond_init(&changed);
@@ -322,6 +319,7 @@ int main(void) {
     test_cancel();
     test_cancel_one();
     test_deadline();
+    test_joined_hosts();
     test_prefetch();
     test_stop_background();
     return 0;
