@@ -124,7 +124,8 @@ struct job {
     struct xpl_ticket *waiters; // under the engine's mutex, as `listed` and `state`
     bool listed;                // others can join it
     enum job_state state;
-    atomic_bool unwanted; // no waiter is left
+    atomic_bool unwanted;   // no waiter is left
+    atomic_bool background; // of all requests that it answers
     uint64_t queued_ns;
     size_t reserved; // of memory_total
 };
@@ -149,14 +150,16 @@ static void job_set_state(struct job *j, enum job_state state) {
     j->state = state;
 }
 
-static bool job_is_unwanted(void *arg) {
-    const struct job *j = arg;
-    return atomic_load_explicit(&j->unwanted, memory_order_relaxed);
-}
-
 static bool engine_is_stopping(void *arg) {
     const struct xpl_engine *e = arg;
     return atomic_load_explicit(&e->stopping, memory_order_relaxed);
+}
+
+static bool job_is_unwanted(void *arg) {
+    const struct job *j = arg;
+    return atomic_load_explicit(&j->unwanted, memory_order_relaxed) ||
+           (atomic_load_explicit(&j->background, memory_order_relaxed) &&
+            engine_is_stopping(j->engine));
 }
 
 static void job_unlist(struct xpl_engine *e, struct job *j) {
@@ -305,7 +308,8 @@ static struct xpl_ticket *ticket_new(struct xpl_engine *e, const struct xpl_requ
 static struct job *job_new(struct xpl_engine *e, struct xpl_request *q) {
     struct job *j = xpl_sys_alloc(sizeof *j);
     if (!j) return NULL;
-    *j = (struct job){.engine = e, .q = q, .queued_ns = xpl_clock_ns()};
+    *j =
+        (struct job){.engine = e, .q = q, .background = q->background, .queued_ns = xpl_clock_ns()};
     return j;
 }
 
@@ -349,6 +353,7 @@ void xpl_engine_submit(struct xpl_engine *e, struct xpl_request *q,
     struct job *const other = find_equal_job(e, q);
     t->joined = other != NULL;
     job_add_waiter(other ? other : mine, t);
+    if (other && !q->background) atomic_store(&other->background, false);
     if (!other) {
         mine->next = e->jobs;
         e->jobs = mine;

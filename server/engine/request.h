@@ -32,6 +32,7 @@ struct xpl_request {
     const struct xpl_tool *tool;
     const void *options;   // the tool's option struct
     bool bypass_cache;     // use_saved_result=false
+    bool background;       // not for a request: xpl_engine_stop_background ends it
     uint64_t since_ns;     // when who asks began to wait (xpl_clock_ns); 0: when it is submitted
     xpl_str_t traceparent; // of version 00, or empty
     xpl_bytes_t key;       // equal requests for equal files have equal keys

@@ -4,8 +4,10 @@
 import json
 import os
 import re
+import shutil
 import sqlite3
 import struct
+import urllib.parse
 
 from harness import DATA_FRAME, MIB, WINDOW_UPDATE, answer_url, check, equal, in_threads, same_answer, reference_answers, wait_for
 
@@ -123,6 +125,21 @@ test_lists_of_sessions.slow = True
 GOOD_LABELS = ("a", "9", "a" * 64, "A.b_c-d+e=f@g:h/i", "a//", "a:b:c", "NULL", "nan", "0", "a=b=c")
 BAD_LABELS = ("", " ", "-a", ".a", "/a", "a" * 65, "a b", "a\n", "a\tb", "a,b", "a'b", 'a"b', "a;b", "a%b", "a\\b", "ä", "a\u202eb", "<b>",
               "a\x1b[31m", "a" * 100_000)
+
+
+def test_generated_caches(run):
+    """/generate_cache of a session with many hosts takes one place in the queue."""
+    logdir = run.logdir("tf_keras_tensorboard")
+    session = logdir / "plugins/profile/tf_keras_tensorboard"
+    (first, *_) = sorted(session.glob("*.xplane.pb"))
+    for i in range(64):
+        shutil.copy(first, session / f"other-{i}.xplane.pb")
+    d = run.start("--no-prefetch", "--max-concurrent-requests=4", logdir=logdir)
+    path = urllib.parse.quote(str(session), safe="")
+    made = d.get(f"/generate_cache?session_path={path}&tools=memory_profile", method="POST")
+    check(made.status == 202, f"{made.status} {made.body[:200]}")
+    equal(d.status()["queue"]["refused"], 0, "requests that found no place")
+    check(d.get(answer_url("tf_keras_tensorboard", "kernel_stats")).status == 200, "somebody else is served")
 
 
 def test_odd_labels(run):

@@ -230,33 +230,61 @@ enum MHD_Result xpl_http_module_list(struct xpl_http_request *r) {
 
 // ---- generate_cache ----
 
-struct task { // a request without a client
-    struct xpl_ticket *ticket;
+// A session's requests without a client, one after the other: the queue has room for others.
+struct generation {
+    struct xpl_engine *engine;
+    struct xpl_snapshot *snap;
+    const struct xpl_session *session;
+    struct xpl_ticket *ticket; // of the request under way
+    size_t at, host;           // the next request: tool and host
+    size_t n_tools;
+    const struct xpl_tool *tools[];
 };
 
-static void task_done(void *arg, const struct xpl_outcome *o) {
-    (void)o; // the engine caches the answer, or the next request gets the error
-    struct task *e = arg;
-    if (e->ticket) xpl_ticket_unref(e->ticket);
-    xpl_sys_free(e);
+static void generation_free(struct generation *g) {
+    xpl_snapshot_unref(g->snap);
+    xpl_sys_free(g);
 }
 
-static void submit_task(struct xpl_http *h, const struct scan *s, const struct xpl_tool *t) {
-    const bool one_host = t->hosts == XPL_HOSTS_ONE;
-    for (size_t i = 0; i < (one_host ? s->session->n_hosts : 1); i++) {
-        struct xpl_request *q = NULL;
-        struct task *e = xpl_sys_alloc(sizeof *e);
-        if (!e) return;
-        *e = (struct task){0};
-        const struct xpl_request_words words = {.session = s->session->name,
-                                                .hosts = &s->session->hosts[i].name,
-                                                .n_hosts = one_host,
-                                                .tool = xpl_str_from(t->name)};
-        if (xpl_engine_resolve(h->parts.engine, &words, &q, NULL) == XPL_OK)
-            xpl_engine_submit(h->parts.engine, q, task_done, e, &e->ticket);
-        else
-            xpl_sys_free(e);
+static bool submit_next(struct generation *g);
+
+// The engine caches the answer, or the next request gets the error.
+static void on_generated(void *arg, const struct xpl_outcome *o) {
+    struct generation *const g = arg;
+    const bool refused = o->code == XPL_CANCELLED || o->retry_ms >= 0;
+    xpl_ticket_unref(g->ticket);
+    if (refused || !submit_next(g)) generation_free(g);
+}
+
+// False when none is left.  Otherwise on_generated has `g`, and may have freed it.
+static bool submit_next(struct generation *g) {
+    for (; g->at < g->n_tools; g->at++, g->host = 0) {
+        const struct xpl_tool *const t = g->tools[g->at];
+        const bool one_host = t->hosts == XPL_HOSTS_ONE;
+        while (g->host < (one_host ? g->session->n_hosts : 1)) {
+            struct xpl_request *q = NULL;
+            const struct xpl_request_words words = {.session = g->session->name,
+                                                    .hosts = &g->session->hosts[g->host++].name,
+                                                    .n_hosts = one_host,
+                                                    .tool = xpl_str_from(t->name)};
+            if (xpl_engine_resolve(g->engine, &words, &q, NULL) != XPL_OK) continue;
+            q->background = true;
+            xpl_engine_submit(g->engine, q, on_generated, g, &g->ticket);
+            return true;
+        }
     }
+    return false;
+}
+
+static struct generation *generation_new(struct xpl_http *h, const struct scan *s) {
+    size_t n = 0;
+    for (const struct xpl_tool *t = NULL; (t = xpl_tool_next_listed(t));)
+        n++;
+    struct generation *const g = xpl_sys_alloc(sizeof *g + n * sizeof(void *));
+    if (g)
+        *g = (struct generation){
+            .engine = h->parts.engine, .snap = xpl_snapshot_ref(s->snap), .session = s->session};
+    return g;
 }
 
 static bool is_in_list(xpl_str_t list, const char *tool) {
@@ -277,14 +305,14 @@ static bool is_in_list(xpl_str_t list, const char *tool) {
 static enum MHD_Result submit_tasks(struct xpl_http_request *r) {
     struct scan *s = r->data;
     const xpl_str_t list = xpl_http_arg(r, "tools");
-    bool any = false;
-    for (const struct xpl_tool *t = NULL; s->err.code == XPL_OK && (t = xpl_tool_next_listed(t));) {
-        if (!is_shown(s, t) || !is_in_list(list, t->name)) continue;
-        any = true;
-        submit_task(r->http, s, t);
-    }
+    struct generation *const g = generation_new(r->http, s);
+    for (const struct xpl_tool *t = NULL;
+         g && s->err.code == XPL_OK && (t = xpl_tool_next_listed(t));)
+        if (is_shown(s, t) && is_in_list(list, t->name)) g->tools[g->n_tools++] = t;
+    const bool any = g && g->n_tools;
+    if (g && !submit_next(g)) generation_free(g);
     xpl_str_t name = {0};
-    const bool ok = xpl_arena_str(&r->arena, s->name, &name);
+    const bool ok = g && xpl_arena_str(&r->arena, s->name, &name);
     scan_release(r);
     if (s->err.code != XPL_OK) return scan_failed(r);
     if (r->gone) return MHD_NO;

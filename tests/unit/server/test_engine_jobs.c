@@ -308,6 +308,60 @@ static void test_joined_hosts(void) {
 
 // ---- ahead of requests ----
 
+static struct xpl_request *background_request(struct fixture *f) {
+    struct xpl_request *const q = request(f, "1", true);
+    q->background = true;
+    return q;
+}
+
+// A request without a client ends when the daemon stops; one with a client, which joined it, stays.
+static void test_background(void) {
+    for (int joins = 0; joins < 2; joins++) {
+        XPL_AUTO(end) struct fixture f;
+        struct asker alone, client;
+        start(&f, 1, 4, &usual);
+        set_barrier(true);
+        submit(&f, background_request(&f), &alone);
+        wait_inside(1);
+        if (joins) ask(&f, "1", &client);
+        xpl_engine_stop_background(f.engine);
+        if (joins) set_barrier(false);
+        wait_done(&alone);
+        CHECK_EQ(alone.code, joins ? XPL_OK : XPL_CANCELLED);
+        if (joins) check_answer(&f, &client, "1", "joined");
+    }
+}
+
+static void test_prefetch(void) {
+    XPL_AUTO(end) struct fixture f;
+    struct xpl_host_status st;
+    start(&f, 1, 4, &usual);
+    struct xpl_snapshot *const s = xpl_catalogue_get(f.parts.catalogue);
+    const struct xpl_host *const h = &s->sessions[0].hosts[0];
+    xpl_engine_host_status(f.engine, h, &st);
+    CHECK_EQ(st.state, XPL_HOST_NEW);
+    CHECK(!xpl_engine_knows(f.engine, h));
+    CHECK(xpl_engine_prefetch(f.engine, s, &s->sessions[0], h));
+    wait_written(&f);
+    xpl_engine_host_status(f.engine, h, &st);
+    CHECK_EQ(st.state, XPL_HOST_STORED);
+    CHECK(xpl_engine_knows(f.engine, h));
+    CHECK(!xpl_engine_prefetch(f.engine, s, &s->sessions[0], h)); // nothing to do
+    CHECK_EQ(engine_stats(&f).prefetched, 1);
+    CHECK_EQ(engine_stats(&f).conversions, 2); // statistics of ops, and the time breakdown
+    xpl_snapshot_unref(s);
+}
+
+static void test_stop_background(void) {
+    XPL_AUTO(end) struct fixture f;
+    start(&f, 1, 4, &usual);
+    struct xpl_snapshot *const s = xpl_catalogue_get(f.parts.catalogue);
+    xpl_engine_stop_background(f.engine);
+    CHECK(!xpl_engine_prefetch(f.engine, s, &s->sessions[0], &s->sessions[0].hosts[0]));
+    CHECK_EQ(engine_stats(&f).prefetched, 0);
+    xpl_snapshot_unref(s);
+}
+
 int main(void) {
     xpl_cond_init(&changed);
     test_joining();
@@ -320,6 +374,7 @@ int main(void) {
     test_cancel_one();
     test_deadline();
     test_joined_hosts();
+    test_background();
     test_prefetch();
     test_stop_background();
     return 0;
