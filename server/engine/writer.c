@@ -314,11 +314,20 @@ static void log_notices(struct xpl_store_writer *w) {
         xpl_log(XPL_LOG_WARN, "store", "%s", text);
 }
 
+static bool is_stopped(void *arg) {
+    struct xpl_store_writer *const w = arg;
+    pthread_mutex_lock(&w->mu);
+    const bool stop = w->stop;
+    pthread_mutex_unlock(&w->mu);
+    return stop;
+}
+
 static void maintain(struct xpl_store_writer *w) {
     struct xpl_error err = {0};
     bool more = true;
+    const struct xpl_cancel cancel = {.is_cancelled = is_stopped, .arg = w};
     const struct xpl_store_maintenance m = {
-        .current = w->o.current, .n_current = w->o.n_current, .gone_s = GONE_S};
+        .current = w->o.current, .n_current = w->o.n_current, .gone_s = GONE_S, .cancel = &cancel};
     while (more) {
         if (xpl_store_maintain(w->o.store, &m, &more, &err) != XPL_OK) break;
         pthread_mutex_lock(&w->mu);

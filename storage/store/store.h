@@ -85,6 +85,7 @@ struct xpl_store_maintenance {
     const struct xpl_store_version *current;
     size_t n_current;
     int64_t gone_s; // results and rows of profiles gone for longer than so many seconds go
+    const struct xpl_cancel *cancel; // SQLite: a statement ends with it; NULL: none does
 };
 
 struct xpl_store_stats {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keeping the store clean: what is gone, outdated or free.
 #include "base/clock.h"
+#include "base/exec.h"
 #include "storage/store/encoding.h"
 #include "storage/store/sqlite/impl.h"
 
 // How many results or profiles one call of xpl_store_maintain() removes: transactions stay short.
-enum { BATCH = 64, VACUUM_PAGES = 256 };
+// OPS_BETWEEN_CHECKS: of SQLite, between two checks for cancellation.
+enum { BATCH = 64, VACUUM_PAGES = 256, OPS_BETWEEN_CHECKS = 1000 };
 
 static int remove_profile(struct xpl_sqlite_store *s, int64_t profile) {
     int64_t result = -1;
@@ -94,6 +96,10 @@ static int shrink(struct xpl_sqlite_store *s, bool *ret_more) {
     return xpl_db_exec(s->w, "PRAGMA incremental_vacuum(256)");
 }
 
+static int on_progress(void *cancel) {
+    return xpl_cancel_is_set(cancel);
+}
+
 xpl_status_t xpl_sqlite_maintain(struct xpl_store *base, const struct xpl_store_maintenance *m,
                                  bool *ret_more, struct xpl_error *err) {
     struct xpl_sqlite_store *const s = xpl_sqlite_of(base);
@@ -101,8 +107,12 @@ xpl_status_t xpl_sqlite_maintain(struct xpl_store *base, const struct xpl_store_
     int budget = BATCH;
     if (ret_more) *ret_more = false;
     XPL_TRY(xpl_tx_begin(base, err)); // without a writer nothing is dropped
+    // Statements that go through all files or names take seconds.
+    sqlite3_progress_handler(s->w->h, OPS_BETWEEN_CHECKS, on_progress,
+                             (void *)(uintptr_t)m->cancel);
     int rc = sweep(s, m, &budget);
     if (rc == SQLITE_OK) rc = shrink(s, &more);
+    sqlite3_progress_handler(s->w->h, 0, NULL, NULL);
     XPL_TRY(xpl_tx_leave(&s->tx, true, rc, err));
     if (ret_more) *ret_more = more || budget == 0;
     // A log that readers still need stays; the next call tries again.

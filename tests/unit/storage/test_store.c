@@ -242,6 +242,23 @@ static void test_cancelled_catalogue(void) {
     CHECK(stats.catalogue_known);
 }
 
+// Statements over all files end where they are, and their changes are undone.
+static void test_cancelled_maintenance(void) {
+    enum { FILES = 2000 };
+    const struct xpl_cancel cancel = {.is_cancelled = is_cancelled_now};
+    const struct xpl_store_maintenance m = {.gone_s = 3600, .cancel = &cancel};
+    XPL_AUTO(drop_store) struct xpl_store *s = open_store(0);
+    CHECK_EQ(xpl_store_begin(s, NULL), XPL_OK);
+    for (uint64_t i = 1; i <= FILES; i++)
+        put_file(s, i);
+    CHECK_EQ(xpl_store_commit(s, NULL), XPL_OK);
+    put_catalogue(s, true, 1);
+    CHECK(xpl_store_maintain(s, &m, NULL, NULL) != XPL_OK);
+    CHECK_EQ(ask("SELECT count(*) FROM profile_files WHERE gone_at IS NOT NULL"), 0);
+    CHECK_EQ(maintain(s, 3600, NULL), XPL_OK);
+    CHECK(ask("SELECT count(*) FROM profile_files WHERE gone_at IS NOT NULL") >= FILES - 10);
+}
+
 static void test_maintenance(void) {
     struct xpl_store *s = open_store(0);
     for (uint64_t i = 1; i < 6; i++)
@@ -507,11 +524,20 @@ static void test_memory(void) {
 }
 
 int main(void) {
-    static void (*const tests[])(void) = {
-        test_reopened,        test_two_daemons,         test_versions,          test_eviction,
-        test_maintenance,     test_cancelled_catalogue, test_current_versions,  test_files,
-        test_unknown_files,   test_migration,           test_migration_of_rows, test_writes_again,
-        test_removed_under_us};
+    static void (*const tests[])(void) = {test_reopened,
+                                          test_two_daemons,
+                                          test_versions,
+                                          test_eviction,
+                                          test_maintenance,
+                                          test_cancelled_catalogue,
+                                          test_cancelled_maintenance,
+                                          test_current_versions,
+                                          test_files,
+                                          test_unknown_files,
+                                          test_migration,
+                                          test_migration_of_rows,
+                                          test_writes_again,
+                                          test_removed_under_us};
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
         new_dir();
         tests[i]();
