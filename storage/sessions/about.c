@@ -12,6 +12,8 @@
 #include "storage/sessions/path.h"
 
 enum { MAX_NOTE = 1 << 20, MAX_ASKED = 1024, MAX_TEXT = 300, MAX_MEMORY = 8 << 20 };
+// Of the notes of a directory; more are not read.
+enum { MAX_NOTES = 16 << 20 };
 
 bool xpl_about_is_note(xpl_str_t name) {
     static const size_t n_stem = sizeof "capture" - 1, n_tail = sizeof ".json" - 1;
@@ -153,12 +155,15 @@ void xpl_about_add(struct xpl_about **a, xpl_str_t note) {
         xpl_arena_init(&to->arena, MAX_MEMORY);
     }
     *a = to;
+    if (note.len > MAX_NOTES - to->read) return;
+    to->read += note.len;
     struct scan s = {note.ptr, note.ptr + note.len};
     const size_t before = to->asked.n;
     if (!read_object(&s, read_member, to)) to->asked.n = before; // it is none, or is cut
 }
 
 void xpl_about_add_file(struct xpl_about **a, int fd, const char *name) {
+    if (*a && (*a)->read > MAX_NOTES - MAX_NOTE) return; // without opening it
     const int file = openat(fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     struct stat st;
     if (file < 0) return;

@@ -20,6 +20,7 @@ struct xpl_asked_host {
 struct xpl_about {
     struct xpl_arena arena;
     XPL_VEC(struct xpl_asked_host) asked; // by all notes; at last, those that are lost
+    size_t read;                          // bytes of the notes
 };
 
 // Whether the name is one that xpl_session_writer_note makes: "capture.json", "capture_2.json" and

@@ -77,6 +77,8 @@ struct xpl_scan_listing {
 
 // The directory at `path` of the tree, or NULL.
 struct xpl_dir *xpl_scan_find(struct xpl_dir *top, xpl_str_t path);
+// The directory's file of that name, as the last scan had it, or NULL.
+const struct xpl_dir_file *xpl_scan_find_file(const struct xpl_dir *d, const char *name);
 char *xpl_scan_copy_text(const char *s, size_t n);
 // An array of n elements with room for one more, or NULL.
 void *xpl_scan_grow(void *p, size_t n, size_t *cap, size_t elem);

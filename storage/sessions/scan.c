@@ -52,14 +52,10 @@ static bool keep_entry(struct xpl_dir *d, const struct dirent *e,
                        const struct xpl_profile_file *file, struct xpl_scan_listing *l) {
     l->incomplete = true;
     xpl_scan_note_problem_in(d, e->d_name, "its status cannot be read");
-    for (size_t i = 0; i < d->n_children; i++)
-        if (strcmp(d->children[i]->path + d->children[i]->name_at, e->d_name) == 0)
-            return xpl_scan_add_child(l, d, e->d_name);
+    if (xpl_scan_find(d, xpl_str_from(e->d_name))) return xpl_scan_add_child(l, d, e->d_name);
     if (!file->host.len) return true;
-    for (size_t i = 0; i < d->n_files; i++)
-        if (strcmp(d->files[i].name, e->d_name) == 0)
-            return xpl_scan_add_file(l, e->d_name, file, d->files[i].link,
-                                     &d->files[i].fingerprint);
+    const struct xpl_dir_file *const known = xpl_scan_find_file(d, e->d_name);
+    if (known) return xpl_scan_add_file(l, e->d_name, file, known->link, &known->fingerprint);
     if (e->d_type != DT_REG) return true;
     return xpl_scan_add_file(l, e->d_name, file, false, &(struct xpl_fingerprint){0});
 }

@@ -51,15 +51,12 @@ void xpl_scan_read_time(struct xpl_catalogue *c, struct xpl_dir *d) {
 // Files whose names say little: of more in one directory the content is not read.
 enum { MAX_DOUBTFUL = 4096 };
 
-static const struct xpl_dir_file *known_file(const struct xpl_dir *d,
-                                             const struct xpl_dir_file *f) {
+const struct xpl_dir_file *xpl_scan_find_file(const struct xpl_dir *d, const char *name) {
     size_t lo = 0, hi = d->n_files;
     while (lo < hi) {
         const size_t mid = lo + (hi - lo) / 2;
-        const int order = strcmp(d->files[mid].name, f->name);
-        if (order == 0)
-            return xpl_fingerprint_eq(&d->files[mid].fingerprint, &f->fingerprint) ? &d->files[mid]
-                                                                                   : NULL;
+        const int order = strcmp(d->files[mid].name, name);
+        if (order == 0) return &d->files[mid];
         if (order < 0)
             lo = mid + 1;
         else
@@ -86,9 +83,9 @@ static bool read_identity(struct xpl_catalogue *c, const struct xpl_dir *d,
 // False when the file is not a profile.
 static bool identify(struct xpl_catalogue *c, struct xpl_dir *d, struct xpl_scan_listing *l,
                      struct xpl_dir_file *f) {
-    const struct xpl_dir_file *const known = known_file(d, f);
+    const struct xpl_dir_file *const known = xpl_scan_find_file(d, f->name);
     struct xpl_profile_identity id;
-    if (known && known->identity)
+    if (known && known->identity && xpl_fingerprint_eq(&known->fingerprint, &f->fingerprint))
         id = *known->identity;
     else if (!read_identity(c, d, l, f, &id))
         return !f->doubtful;

@@ -94,6 +94,24 @@ static void test_large(void) {
     free(text);
 }
 
+// Notes of a directory, each of them long: the first ones are read.
+static void test_many_notes(void) {
+    enum { NOTES = 40, LONG = 1 << 20 };
+    char *const text = malloc(LONG);
+    struct xpl_about *a = NULL;
+    CHECK(text);
+    for (int i = 0; i < NOTES; i++) {
+        memset(text, ' ', LONG);
+        const int n = snprintf(text, LONG, "{\"hosts\":[{\"target\":\"%d\"}]}", i);
+        text[n] = ' ';
+        xpl_about_add(&a, (xpl_str_t){text, LONG});
+    }
+    CHECK(xpl_about_finish(&a, &g_budget) && a);
+    CHECK_EQ(a->asked.n, 16);
+    xpl_about_free(a);
+    free(text);
+}
+
 static void test_names(void) {
     CHECK_EQ(setenv("TZ", "UTC-1", 1), 0);
     tzset();
@@ -120,6 +138,7 @@ int main(void) {
     xpl_arena_budget_init(&g_budget, BUDGET);
     test_notes();
     test_large();
+    test_many_notes();
     test_names();
     return 0;
 }
