@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Events by name: for count(*) GROUP BY name, without sorting ten million rows.
-#include <stdlib.h>
-
 #include "base/intern.h"
 #include "base/map.h"
 #include "base/vec.h"
@@ -66,7 +64,7 @@ static xpl_status_t count_all(struct xpl_sql_scan *s, struct counting *c,
         if (c->n.v[i])
             ret->v[ret->n++] = (struct xpl_sql_count){xpl_intern_get(c->names, id), c->n.v[i]};
     }
-    if (ret->n) qsort(ret->v, ret->n, sizeof *ret->v, by_name);
+    xpl_sort(ret->v, ret->n, sizeof *ret->v, by_name);
     return XPL_OK;
 }
 

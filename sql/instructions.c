@@ -80,7 +80,7 @@ static bool sort_ops(struct reading *r, struct xpl_arena *arena) {
         if (!xpl_op_metrics_is_idle(m) && program_name(r->stats, m->hlo_module_id).ptr)
             r->ops[r->n_ops++] = m;
     }
-    if (r->n_ops) qsort(r->ops, r->n_ops, sizeof *r->ops, by_program_and_name);
+    xpl_sort((void *)(uintptr_t)r->ops, r->n_ops, sizeof *r->ops, by_program_and_name);
     return true;
 }
 
@@ -226,7 +226,7 @@ static bool order(struct reading *r) {
     if (!l->by_name) return false;
     for (uint32_t i = 0; i < l->n; i++)
         l->by_name[i] = i;
-    if (l->n) qsort_r(l->by_name, l->n, sizeof *l->by_name, by_name, l->v);
+    xpl_sort_r(l->by_name, l->n, sizeof *l->by_name, by_name, l->v);
     return true;
 }
 

@@ -561,7 +561,7 @@ def check_waits(tree):
 def check_sorts(tree):
     """What the C library's qsort allocates is counted by no limit of memory."""
     return [f"{name}: sorts by xpl_sort (base/vec.h)" for name in tree.product(".c", ".h")
-            if name.startswith("analysis/") and re.search(r"\bqsort(_r)?\(", without_comments(tree.text(name)))]
+            if name.startswith(("analysis/", "sql/")) and re.search(r"\bqsort(_r)?\(", without_comments(tree.text(name)))]
 
 
 # ---- log lines ----
