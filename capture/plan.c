@@ -6,9 +6,15 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/intern.h"
+#include "base/map.h"
 #include "base/text/parse.h"
 #include "capture/driver.h"
 #include "capture/impl.h"
+
+enum { KEYS_BYTES = 16 << 20 }; // of all targets, at most
 
 static const char *const state_names[] = {
     [XPL_CAPTURE_CONNECTING] = "connecting", [XPL_CAPTURE_READY] = "ready",
@@ -131,6 +137,23 @@ void xpl_capture_target_name(char out[XPL_SESSION_WRITER_NAME_SIZE], const char 
     (void)xpl_session_writer_safe_name(out, (xpl_str_t){whole + cut, n - cut});
 }
 
+// No target is there twice.
+static xpl_status_t check_distinct(const struct xpl_capture_plan *p, struct xpl_error *err) {
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(KEYS_BYTES);
+    struct xpl_intern *const keys = xpl_intern_new(&arena, xpl_hash_seed());
+    char key[XPL_CAPTURE_KEY_SIZE];
+    xpl_strid_t id = {0};
+    for (size_t i = 0; i < p->n_targets; i++) {
+        xpl_capture_target_key(key, p->targets[i], "");
+        if (!keys || !xpl_intern_put(keys, xpl_str_from(key), &id)) XPL_RETURN_OOM(err, "capture");
+        if (id.v <= i)
+            XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                             "%.100s is given twice: a program gives one profile at a time",
+                             p->targets[i]);
+    }
+    return XPL_OK;
+}
+
 static xpl_status_t check_targets(const struct xpl_capture_plan *p, struct xpl_error *err) {
     if (p->n_targets == 0 || p->n_targets > XPL_CAPTURE_MAX_TARGETS)
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "a capture has 1 to %d targets, not %zu",
@@ -140,13 +163,8 @@ static xpl_status_t check_targets(const struct xpl_capture_plan *p, struct xpl_e
         const char *const name = p->host_names ? p->host_names[i] : NULL;
         if (name && name[0])
             XPL_TRY(xpl_session_writer_check_name("a host", xpl_str_from(name), err));
-        for (size_t j = 0; j < i; j++)
-            if (xpl_capture_same_target(p->targets[i], p->targets[j]))
-                XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
-                                 "%.100s is given twice: a program gives one profile at a time",
-                                 p->targets[i]);
     }
-    return XPL_OK;
+    return check_distinct(p, err);
 }
 
 static xpl_status_t check_advanced(const struct xpl_capture_plan *p, struct xpl_error *err) {

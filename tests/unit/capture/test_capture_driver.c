@@ -2,9 +2,11 @@
 // A capture through the test's driver: the run knows no protocol.
 #include "capture/driver.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -483,6 +485,34 @@ static void test_many(void) {
     CHECK_STATUS(xpl_capture_check(&plan, &err), XPL_INVALID_ARGUMENT, &err);
 }
 
+// Long addresses, of which the last one may be the first one again.
+static void test_many_long_targets(void) {
+    enum { N = XPL_CAPTURE_MAX_TARGETS, TIMES = 8, SECONDS = 12 };
+    static char texts[N][XPL_CAPTURE_MAX_TARGET + 1];
+    static const char *targets[N];
+    const struct xpl_capture_plan plan = {.size = sizeof plan,
+                                          .targets = targets,
+                                          .n_targets = N,
+                                          .duration_ms = 1,
+                                          .host_tracer_level = -1,
+                                          .device_tracer_level = -1,
+                                          .python_tracer_level = -1};
+    for (size_t i = 0; i < N; i++) {
+        memset(texts[i], 'a', 240);
+        (void)snprintf(texts[i] + 240, 15, "%04zu:7777", i);
+        targets[i] = texts[i];
+    }
+    const clock_t begin = clock(); // of the processor: the machine may be busy
+    for (int i = 0; i < TIMES; i++)
+        CHECK_OK(xpl_capture_check(&plan, NULL), NULL);
+    CHECK((clock() - begin) / CLOCKS_PER_SEC < SECONDS);
+    memcpy(texts[N - 1], texts[0], sizeof texts[0]);
+    texts[N - 1][0] = 'A';
+    struct xpl_error err = {0};
+    CHECK_STATUS(xpl_capture_check(&plan, &err), XPL_INVALID_ARGUMENT, &err);
+    CHECK(strstr(err.msg, "twice"));
+}
+
 static void test_default(void) {
     const struct xpl_capture_plan plan = {.size = sizeof plan}, other = {.driver = &toy};
     CHECK(xpl_capture_driver_of(&plan) == &xpl_capture_tensorflow);
@@ -499,6 +529,7 @@ int main(void) {
     mk_close(&xspace, 1, &p.body);
     CHECK(mkdtemp(logdir));
     test_default();
+    test_many_long_targets();
     test_run();
     test_traces();
     test_budget();
