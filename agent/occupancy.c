@@ -6,7 +6,8 @@
 
 // Since compute capability 3.0 registers are given to a warp 256 at a time, and a multiprocessor
 // gives them out in four parts.
-enum { REGISTER_UNIT = 256, PARTS = 4, REGISTERS_MAX = 255 };
+// MAX_WARPS: of a block, twice what GPUs have; all sizes of blocks are tried for each kernel.
+enum { REGISTER_UNIT = 256, PARTS = 4, REGISTERS_MAX = 255, MAX_WARPS = 64 };
 
 struct need {
     int64_t registers, shared; // of a thread; of a block
@@ -29,7 +30,7 @@ static bool is_known(const struct xpl_record_device *d) {
                                 &d->blocks_per_core};
     for (size_t i = 0; i < sizeof v / sizeof *v; i++)
         if (*v[i] <= 0) return false;
-    return d->minor >= 0 && d->warp <= 1024 && d->threads_per_block <= 1 << 16;
+    return d->minor >= 0 && d->warp <= 1024 && d->threads_per_block <= MAX_WARPS * d->warp;
 }
 
 static int64_t least(int64_t a, int64_t b) {

@@ -6,6 +6,8 @@
 
 #include "agent/stream.h"
 
+enum { DEVICES = 256 }; // of a machine, and of a process
+
 // ---- the first pass over a stream: collects facts for the second ----
 
 static xpl_status_t add_name(struct builder *b, struct process *p,
@@ -24,38 +26,49 @@ static xpl_status_t add_name(struct builder *b, struct process *p,
     return XPL_OK;
 }
 
-// The plane of a GPU: the one with its UUID, or a new one, numbered as the process counts when that
-// number is free.
+// The plane of a GPU: the one with its UUID, or 0.
+static uint32_t find_device(const struct builder *b, const struct xpl_record_device *d) {
+    static const uint8_t none[16];
+    if (memcmp(d->uuid, none, 16) == 0) return 0;
+    for (size_t i = 0; i < b->planes.n; i++)
+        if (b->planes.v[i].is_gpu && memcmp(b->planes.v[i].device.uuid, d->uuid, 16) == 0)
+            return (uint32_t)i + 1;
+    return 0;
+}
+
+// A new plane, numbered as the process counts when that number is free.  0 without memory.
+static uint32_t add_gpu(struct builder *b, const struct xpl_record_device *d, xpl_str_t text) {
+    uint32_t number = d->ordinal;
+    xpl_str_t name;
+    for (size_t i = 0; i < b->planes.n; i++)
+        if (b->planes.v[i].is_gpu && b->planes.v[i].id == number) number++, i = SIZE_MAX;
+    if (!xpl_arena_printf(b->a, &name, "/device:GPU:%u", number)) return 0;
+    const uint32_t at = xpl_agent_plane(b, name);
+    if (!at) return 0;
+    struct plane *const q = &b->planes.v[at - 1];
+    q->id = number, q->is_gpu = true, q->device = *d;
+    return xpl_intern_put(b->in, text, &q->device_name) ? at : 0;
+}
+
 static xpl_status_t add_device(struct builder *b, struct process *p,
                                const struct xpl_stream_record *r, struct xpl_error *err) {
     struct xpl_record_device d;
-    static const uint8_t none[16];
-    xpl_str_t text, name;
+    xpl_str_t text;
     bool is_new;
     if (!xpl_stream_read(r, &d, sizeof d) || !xpl_stream_text(r, sizeof d, d.text_len, &text) ||
-        d.ordinal >= 256) {
+        d.ordinal >= DEVICES) {
         p->malformed = true;
         return XPL_OK;
     }
+    if (xpl_map_get(&p->devices, d.ordinal, 0)) return XPL_OK;
+    uint32_t at = find_device(b, &d);
+    if (!at && b->planes.n >= DEVICES) { // the first pass makes no others
+        p->malformed = true;
+        return XPL_OK;
+    }
+    if (!at && !(at = add_gpu(b, &d, text))) XPL_RETURN_OOM(err, "XSpace");
     uint64_t *const slot = xpl_map_put(b->a, &p->devices, d.ordinal, 0, &is_new);
     if (!slot) XPL_RETURN_OOM(err, "XSpace");
-    if (!is_new) return XPL_OK;
-    uint32_t number = d.ordinal, at = 0;
-    for (size_t i = 0; i < b->planes.n && !at; i++) {
-        const struct plane *const q = &b->planes.v[i];
-        if (q->is_gpu && memcmp(d.uuid, none, 16) != 0 && memcmp(q->device.uuid, d.uuid, 16) == 0)
-            at = (uint32_t)i + 1;
-    }
-    for (size_t i = 0; i < b->planes.n && !at; i++)
-        if (b->planes.v[i].is_gpu && b->planes.v[i].id == number) number++, i = SIZE_MAX;
-    if (!at) {
-        if (!xpl_arena_printf(b->a, &name, "/device:GPU:%u", number) ||
-            !(at = xpl_agent_plane(b, name)))
-            XPL_RETURN_OOM(err, "XSpace");
-        struct plane *const q = &b->planes.v[at - 1];
-        q->id = number, q->is_gpu = true, q->device = d;
-        if (!xpl_intern_put(b->in, text, &q->device_name)) XPL_RETURN_OOM(err, "XSpace");
-    }
     b->planes.v[at - 1].n_processes++;
     if (!p->first_device) p->first_device = at;
     *slot = at;

@@ -36,14 +36,17 @@ struct span {
     uint64_t start, end;
 };
 
-static xpl_str_t name_of(const struct builder *b, const struct process *p, uint32_t number) {
-    return number && number <= p->names.n ? xpl_intern_get(b->in, p->names.v[number - 1])
-                                          : (xpl_str_t){0};
+static xpl_strid_t name_of(const struct process *p, uint32_t number) {
+    return number && number <= p->names.n ? p->names.v[number - 1] : (xpl_strid_t){0};
+}
+
+static bool put_name(struct builder *b, const char *name, xpl_strid_t *ret) {
+    return xpl_intern_put(b->in, xpl_str_from(name), ret);
 }
 
 // Events from before the capture, and those that end before they begin, are left out, as XLA does.
 static struct event *push_event(struct builder *b, const struct process *p, const struct place *at,
-                                const struct span *span, xpl_str_t name, bool *ret_skip) {
+                                const struct span *span, xpl_strid_t name, bool *ret_skip) {
     const struct xpl_stream_record *const r = span->record;
     const uint64_t start = span->start, end = span->end;
     *ret_skip = start < p->first.cupti_ns || end < start;
@@ -104,13 +107,12 @@ static bool demangle(struct builder *b, xpl_str_t name, xpl_strid_t *ret) {
 }
 
 static bool kernel_name(struct builder *b, const struct process *p, uint32_t number,
-                        xpl_str_t *ret) {
-    const xpl_str_t name = name_of(b, p, number);
-    *ret = XPL_STR("Compute");
-    if (!name.len) return true;
+                        xpl_strid_t *ret) {
+    const xpl_strid_t name = name_of(p, number);
+    if (!name.v) return put_name(b, "Compute", ret);
     xpl_strid_t *const plain = &p->plain.v[number - 1];
-    if (!plain->v && !demangle(b, name, plain)) return false;
-    *ret = xpl_intern_get(b->in, *plain);
+    if (!plain->v && !demangle(b, xpl_intern_get(b->in, name), plain)) return false;
+    *ret = *plain;
     return true;
 }
 
@@ -156,7 +158,7 @@ static xpl_status_t add_kernel(struct builder *b, uint32_t process,
     if (!xpl_stream_read(r, &k, sizeof k)) return XPL_OK;
     const struct process *const p = &b->processes[process];
     struct place at;
-    xpl_str_t name;
+    xpl_strid_t name;
     bool skip;
     if (!find_stream(b, process, k.device, k.stream, LINE_COMPUTE, &at))
         XPL_RETURN_OOM(err, "XSpace");
@@ -185,13 +187,13 @@ static const char *memory_kind(unsigned kind) {
     return kind < sizeof names / sizeof *names ? names[kind] : "unknown";
 }
 
-static enum line_kind copy_kind(unsigned kind, xpl_str_t *ret) {
+static enum line_kind copy_kind(unsigned kind, const char **ret) {
     switch (kind) {
-        case 1: *ret = XPL_STR("MemcpyH2D"); return LINE_H2D;
-        case 2: *ret = XPL_STR("MemcpyD2H"); return LINE_D2H;
-        case 8: *ret = XPL_STR("MemcpyD2D"); return LINE_D2D;
-        case 10: *ret = XPL_STR("MemcpyP2P"); return LINE_P2P;
-        default: *ret = XPL_STR("MemcpyOther"); return LINE_OTHER;
+        case 1: *ret = "MemcpyH2D"; return LINE_H2D;
+        case 2: *ret = "MemcpyD2H"; return LINE_D2H;
+        case 8: *ret = "MemcpyD2D"; return LINE_D2D;
+        case 10: *ret = "MemcpyP2P"; return LINE_P2P;
+        default: *ret = "MemcpyOther"; return LINE_OTHER;
     }
 }
 
@@ -199,17 +201,20 @@ static enum line_kind copy_kind(unsigned kind, xpl_str_t *ret) {
 struct copy {
     struct span span;
     uint32_t correlation;
-    xpl_str_t name, text;
+    const char *name;
+    xpl_str_t text;
     enum stat detail; // the kind of the text
 };
 
 static xpl_status_t add_copy(struct builder *b, uint32_t process, const struct place *at,
                              const struct copy *c, struct xpl_error *err) {
     const struct process *const p = &b->processes[process];
+    xpl_strid_t name;
     bool skip;
-    if (!use_common(b, at) || !use_stats(b, at, xpl_stat_bit(c->detail)))
+    if (!use_common(b, at) || !use_stats(b, at, xpl_stat_bit(c->detail)) ||
+        !put_name(b, c->name, &name))
         XPL_RETURN_OOM(err, "XSpace");
-    struct event *const e = push_event(b, p, at, &c->span, c->name, &skip);
+    struct event *const e = push_event(b, p, at, &c->span, name, &skip);
     if (!e && !skip) XPL_RETURN_OOM(err, "XSpace");
     if (skip) return XPL_OK;
     e->correlation = correlation(p, c->correlation);
@@ -225,7 +230,7 @@ static xpl_status_t add_memcpy(struct builder *b, uint32_t process,
     if (!xpl_stream_read(r, &m, sizeof m)) return XPL_OK;
     struct place at;
     char text[160];
-    xpl_str_t name;
+    const char *name;
     const enum line_kind kind = copy_kind(m.copy_kind, &name);
     if (!find_stream(b, process, m.device, m.stream, kind, &at)) XPL_RETURN_OOM(err, "XSpace");
     if (!at.plane) return XPL_OK;
@@ -251,11 +256,8 @@ static xpl_status_t add_memset(struct builder *b, uint32_t process,
     snprintf(text, sizeof text, "kind:%s num_bytes:%" PRIu64 " async:%u",
              memory_kind(m.memory_kind), m.bytes, m.async != 0);
     const uint64_t end = m.end_ns > m.start_ns ? m.end_ns : m.start_ns + 1;
-    const struct copy c = {{r, m.start_ns, end},
-                           m.correlation,
-                           xpl_str_from(name),
-                           xpl_str_from(text),
-                           STAT_MEMSET_DETAILS};
+    const struct copy c = {
+        {r, m.start_ns, end}, m.correlation, name, xpl_str_from(text), STAT_MEMSET_DETAILS};
     return add_copy(b, process, &at, &c, err);
 }
 
@@ -265,16 +267,18 @@ static xpl_status_t add_graph(struct builder *b, uint32_t process,
     if (!xpl_stream_read(r, &g, sizeof g)) return XPL_OK;
     const struct process *const p = &b->processes[process];
     struct place at;
-    char name[32];
+    char text[32];
+    xpl_strid_t name;
     bool skip;
     if (!find_stream(b, process, g.device, g.stream, LINE_GRAPH, &at))
         XPL_RETURN_OOM(err, "XSpace");
     if (!at.plane) return XPL_OK;
-    snprintf(name, sizeof name, "CudaGraphExec:%u", g.graph);
-    if (!use_common(b, &at) || !use_stats(b, &at, xpl_stat_bit(STAT_GRAPH_EXEC_ID)))
+    snprintf(text, sizeof text, "CudaGraphExec:%u", g.graph);
+    if (!use_common(b, &at) || !use_stats(b, &at, xpl_stat_bit(STAT_GRAPH_EXEC_ID)) ||
+        !put_name(b, text, &name))
         XPL_RETURN_OOM(err, "XSpace");
     struct event *const e =
-        push_event(b, p, &at, &(struct span){r, g.start_ns, g.end_ns}, xpl_str_from(name), &skip);
+        push_event(b, p, &at, &(struct span){r, g.start_ns, g.end_ns}, name, &skip);
     if (!e && !skip) XPL_RETURN_OOM(err, "XSpace");
     if (skip) return XPL_OK;
     e->correlation = correlation(p, g.correlation);
@@ -297,15 +301,17 @@ static xpl_status_t add_unified(struct builder *b, uint32_t process,
                                 ? u.source
                                 : (xpl_map_get(&p->devices, u.destination, 0) ? u.destination : 0);
     struct place at;
+    xpl_strid_t name;
     bool skip;
     if (!find_stream(b, process, device, UNIFIED_LINE + counter, LINE_UNIFIED, &at))
         XPL_RETURN_OOM(err, "XSpace");
     if (!at.plane) return XPL_OK;
-    if (!use_stats(b, &at, xpl_stat_bit(STAT_VALUE))) XPL_RETURN_OOM(err, "XSpace");
+    if (!use_stats(b, &at, xpl_stat_bit(STAT_VALUE)) || !put_name(b, names[counter], &name))
+        XPL_RETURN_OOM(err, "XSpace");
     const bool moment = counter == 3 || counter == 5 || counter == 7 || u.end_ns <= u.start_ns;
     const uint64_t end = moment ? u.start_ns + 1 : u.end_ns;
-    const struct event *const e = push_event(b, p, &at, &(struct span){r, u.start_ns, end},
-                                             xpl_str_from(names[counter]), &skip);
+    const struct event *const e =
+        push_event(b, p, &at, &(struct span){r, u.start_ns, end}, name, &skip);
     if (!e && !skip) XPL_RETURN_OOM(err, "XSpace");
     b->result.device_events += !skip;
     return XPL_OK;
@@ -320,9 +326,9 @@ static xpl_status_t add_call(struct builder *b, uint32_t process, const struct x
     struct process *const p = &b->processes[process];
     struct place at;
     bool skip;
-    xpl_str_t name = name_of(b, p, c.name);
-    if (!name.len) name = XPL_STR("CUDA call");
-    if (!find_thread(b, &b->host_calls, "/host:CUPTI", process, c.thread, &at) ||
+    xpl_strid_t name = name_of(p, c.name);
+    if ((!name.v && !put_name(b, "CUDA call", &name)) ||
+        !find_thread(b, &b->host_calls, "/host:CUPTI", process, c.thread, &at) ||
         !use_stats(b, &at, xpl_stat_bit(STAT_DEVICE_ID) | xpl_stat_bit(STAT_CORRELATION_ID)))
         XPL_RETURN_OOM(err, "XSpace");
     struct event *const e =
@@ -347,30 +353,48 @@ static xpl_status_t add_sync(struct builder *b, uint32_t process, const struct x
     if (!xpl_stream_read(r, &s, sizeof s)) return XPL_OK;
     const uint32_t type = s.type < sizeof names / sizeof *names ? s.type : 0;
     struct place at;
+    xpl_strid_t name;
     bool skip;
     if (!find_thread(b, &b->host_calls, "/host:CUPTI", process, SYNC_LINE, &at) ||
-        !use_stats(b, &at, xpl_stat_bit(STAT_CONTEXT_ID)))
+        !use_stats(b, &at, xpl_stat_bit(STAT_CONTEXT_ID)) || !put_name(b, names[type], &name))
         XPL_RETURN_OOM(err, "XSpace");
     const uint64_t end = s.end_ns > s.start_ns ? s.end_ns : s.start_ns + 1;
     const struct event *const e =
-        push_event(b, &b->processes[process], &at, &(struct span){r, s.start_ns, end},
-                   xpl_str_from(names[type]), &skip);
+        push_event(b, &b->processes[process], &at, &(struct span){r, s.start_ns, end}, name, &skip);
     if (!e && !skip) XPL_RETURN_OOM(err, "XSpace");
     b->result.host_events += !skip;
     return XPL_OK;
+}
+
+// The name of a range; each text is made once.
+static bool range_name(struct builder *b, struct process *p, const struct xpl_record_marker *m,
+                       xpl_strid_t *ret) {
+    const xpl_strid_t name = name_of(p, m->name), domain = name_of(p, m->domain);
+    bool is_new;
+    uint64_t *const known = xpl_map_put(b->a, &p->ranges, domain.v, name.v, &is_new);
+    if (!known) return false;
+    if (is_new) {
+        const xpl_str_t of = xpl_intern_get(b->in, domain), text = xpl_intern_get(b->in, name);
+        xpl_str_t full;
+        if (!xpl_arena_printf(b->a, &full, "NVTX:%.*s%s%.*s", XPL_STR_FMT(of), of.len ? ":" : "",
+                              XPL_STR_FMT(text)) ||
+            !xpl_intern_put(b->in, full, ret))
+            return false;
+        *known = ret->v;
+    }
+    ret->v = (uint32_t)*known;
+    return true;
 }
 
 static xpl_status_t begin_range(struct builder *b, uint32_t process,
                                 const struct xpl_stream_record *r,
                                 const struct xpl_record_marker *m, struct xpl_error *err) {
     struct process *const p = &b->processes[process];
-    const xpl_str_t name = name_of(b, p, m->name), domain = name_of(b, p, m->domain);
     struct place at;
-    xpl_str_t full;
+    xpl_strid_t full;
     bool skip, is_new;
     if (!find_thread(b, &b->nvtx, "/host:NVTX-CUPTI", process, m->thread, &at) ||
-        !xpl_arena_printf(b->a, &full, "NVTX:%.*s%s%.*s", XPL_STR_FMT(domain),
-                          domain.len ? ":" : "", XPL_STR_FMT(name)))
+        !range_name(b, p, m, &full))
         XPL_RETURN_OOM(err, "XSpace");
     const struct event *const e =
         push_event(b, p, &at, &(struct span){r, m->time_ns, m->time_ns}, full, &skip);
@@ -405,16 +429,17 @@ static xpl_status_t add_overhead(struct builder *b, uint32_t process,
     struct xpl_record_overhead h;
     if (!xpl_stream_read(r, &h, sizeof h)) return XPL_OK;
     const struct process *const p = &b->processes[process];
-    const xpl_str_t name = h.overhead == 1         ? XPL_STR("COMPILER")
-                           : h.overhead == 1 << 16 ? XPL_STR("BUFFER_FLUSH")
-                           : h.overhead == 2 << 16 ? XPL_STR("INSTRUMENTATION")
-                           : h.overhead == 3 << 16 ? XPL_STR("RESOURCE")
-                                                   : XPL_STR("<UNKNOWN>");
+    const char *const text = h.overhead == 1         ? "COMPILER"
+                             : h.overhead == 1 << 16 ? "BUFFER_FLUSH"
+                             : h.overhead == 2 << 16 ? "INSTRUMENTATION"
+                             : h.overhead == 3 << 16 ? "RESOURCE"
+                                                     : "<UNKNOWN>";
+    xpl_strid_t name;
     struct place at;
     bool skip;
     const bool ok = h.thread ? find_thread(b, &b->host_calls, "/host:CUPTI", process, h.thread, &at)
                              : find_stream(b, process, h.device, OVERHEAD_LINE, LINE_OVERHEAD, &at);
-    if (!ok) XPL_RETURN_OOM(err, "XSpace");
+    if (!ok || !put_name(b, text, &name)) XPL_RETURN_OOM(err, "XSpace");
     if (!at.plane) return XPL_OK;
     const struct event *const e =
         push_event(b, p, &at, &(struct span){r, h.start_ns, h.end_ns}, name, &skip);
@@ -430,10 +455,13 @@ static xpl_status_t add_memory(struct builder *b, uint32_t process,
     const struct process *const p = &b->processes[process];
     const uint64_t *const gpu = xpl_map_get(&p->devices, m.device, 0);
     struct place at;
+    xpl_strid_t name;
     bool skip;
     if (!gpu || (m.operation != 1 && m.operation != 2) || m.memory_kind != 3) return XPL_OK;
     const uint32_t device = (uint32_t)*gpu;
-    if (!find_thread(b, &b->host_cpu, "/host:CPU", process, 0, &at)) XPL_RETURN_OOM(err, "XSpace");
+    if (!find_thread(b, &b->host_cpu, "/host:CPU", process, 0, &at) ||
+        !put_name(b, m.operation == 1 ? "MemoryAllocation" : "MemoryDeallocation", &name))
+        XPL_RETURN_OOM(err, "XSpace");
     if (!use_stats(b, &at,
                    xpl_stat_bit(STAT_ALLOCATOR) | xpl_stat_bit(STAT_ALLOCATED) |
                        xpl_stat_bit(STAT_AVAILABLE) | xpl_stat_bit(STAT_RESERVED) |
@@ -441,9 +469,8 @@ static xpl_status_t add_memory(struct builder *b, uint32_t process,
                        xpl_stat_bit(STAT_ALLOCATION) | xpl_stat_bit(STAT_ADDRESS) |
                        xpl_stat_bit(STAT_FRAGMENTATION)))
         XPL_RETURN_OOM(err, "XSpace");
-    struct event *const e = push_event(
-        b, p, &at, &(struct span){r, m.time_ns, m.time_ns},
-        m.operation == 1 ? XPL_STR("MemoryAllocation") : XPL_STR("MemoryDeallocation"), &skip);
+    struct event *const e =
+        push_event(b, p, &at, &(struct span){r, m.time_ns, m.time_ns}, name, &skip);
     if (!e && !skip) XPL_RETURN_OOM(err, "XSpace");
     if (skip) return XPL_OK;
     e->device = device;

@@ -45,17 +45,15 @@ uint32_t xpl_agent_plane(struct builder *b, xpl_str_t name) {
     return (uint32_t)b->planes.n;
 }
 
-uint32_t xpl_agent_event_name(struct builder *b, uint32_t plane, xpl_str_t name) {
+uint32_t xpl_agent_event_name(struct builder *b, uint32_t plane, xpl_strid_t name) {
     struct plane *const p = &b->planes.v[plane];
-    xpl_strid_t id;
     bool is_new;
-    if (!xpl_intern_put(b->in, name, &id)) return 0;
-    uint64_t *const slot = xpl_map_put(b->a, &p->event_ids, id.v, 0, &is_new);
+    uint64_t *const slot = xpl_map_put(b->a, &p->event_ids, name.v, 0, &is_new);
     if (!slot) return 0;
     if (is_new) {
         xpl_strid_t *const e = xpl_vec_push(b->a, &p->events);
         if (!e) return 0;
-        *e = id;
+        *e = name;
         *slot = p->events.n;
     }
     return (uint32_t)*slot;
@@ -92,6 +90,8 @@ uint32_t xpl_agent_line(struct builder *b, uint32_t plane, uint32_t process, uin
     struct line *const l = xpl_vec_push(b->a, &b->lines);
     if (!l) return 0;
     *slot = b->lines.n;
+    *(p->last_line ? &b->lines.v[p->last_line - 1].next : &p->first_line) = (uint32_t)b->lines.n;
+    p->last_line = (uint32_t)b->lines.n;
     int64_t id = stream;
     for (;; id = p->next_line++) {
         uint64_t *const used = xpl_map_put(b->a, &p->line_ids, (uint64_t)id, 0, &is_new);

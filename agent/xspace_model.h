@@ -69,6 +69,7 @@ struct line {
     uint32_t process, stream;
     xpl_strid_t name;
     size_t first, n; // its events, once sorted
+    uint32_t next;   // of its plane, + 1
 };
 
 struct plane {
@@ -79,6 +80,7 @@ struct plane {
     uint32_t fixed[STATS]; // ids of the statistics' names; 0: not used
     struct xpl_map lines, line_ids;
     int64_t next_line;
+    uint32_t first_line, last_line; // + 1
     bool is_gpu;
     uint32_t n_processes; // GPUs: processes that use it
     struct xpl_record_device device;
@@ -120,6 +122,7 @@ struct process {
     struct xpl_map driver_calls;   // correlation -> 1
     struct xpl_map launches;       // correlation -> plane + 1
     struct xpl_map markers;        // id -> event index + 1, of ranges not ended yet
+    struct xpl_map ranges;         // domain and name, interned -> interned name of the range
     uint64_t correlation_base, correlation_max;
     uint64_t dropped, nameless;
     uint32_t first_device; // plane + 1
@@ -150,7 +153,7 @@ struct builder {
 // number is its metadata id in the plane.
 uint32_t xpl_agent_plane(struct builder *b, xpl_str_t name);
 uint32_t xpl_agent_line(struct builder *b, uint32_t plane, uint32_t process, uint32_t stream);
-uint32_t xpl_agent_event_name(struct builder *b, uint32_t plane, xpl_str_t name);
+uint32_t xpl_agent_event_name(struct builder *b, uint32_t plane, xpl_strid_t name);
 uint32_t xpl_agent_stat_name(struct builder *b, uint32_t plane, xpl_str_t name);
 // Declares statistics in a plane, in the order of their numbers.  False without memory.
 bool xpl_agent_use_stat(struct builder *b, uint32_t plane, enum stat s);

@@ -175,8 +175,8 @@ static void put_plane(struct emitter *m, size_t at) {
     const struct builder *const b = m->b;
     const struct plane *const p = m->plane = &b->planes.v[at];
     xpl_xspace_writer_begin_plane(m->w, p->id, xpl_intern_get(b->in, p->name));
-    for (size_t i = 0; i < b->lines.n; i++)
-        if (b->lines.v[i].plane == at) put_line(m, &b->lines.v[i]);
+    for (uint32_t i = p->first_line; i; i = b->lines.v[i - 1].next)
+        put_line(m, &b->lines.v[i - 1]);
     put_names(m);
     if (p->is_gpu) put_device(m);
     xpl_xspace_writer_end_plane(m->w);

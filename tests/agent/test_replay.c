@@ -97,6 +97,74 @@ static void check_occupancy(void) {
         CHECK_EQ(o.block_best, rows[i].best);
     }
     CHECK(xpl_occupancy(&unknown, 256, 32, 0, 0).percent <= 0);
+    struct xpl_record_device thin = a100; // each kernel would try 1,024 sizes of blocks
+    thin.warp = 1;
+    CHECK(xpl_occupancy(&thin, 256, 32, 0, 0).percent <= 0);
+}
+
+static void put_record(struct xpl_buf *b, uint16_t kind, void *record, size_t size,
+                       xpl_str_t text) {
+    struct xpl_record *const head = record;
+    *head = (struct xpl_record){.kind = kind, .size = (uint32_t)((size + text.len + 7) & ~7u)};
+    xpl_buf_put(b, record, size);
+    xpl_buf_put(b, text.ptr, text.len);
+    for (size_t n = size + text.len; n < head->size; n++)
+        xpl_buf_putc(b, 0);
+}
+
+// Ranges with one long name: the name is there once, not once for each.
+static void check_long_ranges(void) {
+    enum { RANGES = 20000 };
+    static char text[XPL_RECORD_NAME_MAX];
+    struct xpl_buf b = xpl_buf_of(64 << 20);
+    struct xpl_record_clock clock = {.cupti_ns = 1, .real_ns = 1};
+    struct xpl_record_name name = {.id = 1, .text_len = sizeof text};
+    struct xpl_agent_result result;
+    memset(text, 'n', sizeof text);
+    put_record(&b, XPL_RECORD_CLOCK, &clock, sizeof clock, (xpl_str_t){0});
+    put_record(&b, XPL_RECORD_NAME, &name, sizeof name, (xpl_str_t){text, sizeof text});
+    for (uint32_t i = 0; i < RANGES; i++) {
+        struct xpl_record_marker m = {
+            .time_ns = 2 + i, .id = i, .flags = 2, .object_kind = 2, .name = 1};
+        put_record(&b, XPL_RECORD_MARKER, &m, sizeof m, (xpl_str_t){0});
+    }
+    const struct xpl_agent_process p = {{b.p, b.n}, {0}};
+    struct xpl_buf out = convert(&p, 1, &result);
+    CHECK_EQ(result.host_events, RANGES);
+    CHECK(out.n < 4 << 20);
+    xpl_buf_fini(&out);
+    xpl_buf_fini(&b);
+}
+
+static size_t count_texts(const struct xpl_buf *b, const char *text) {
+    size_t n = 0;
+    for (size_t at = 0; at + strlen(text) <= b->n; at++)
+        n += memcmp(b->p + at, text, strlen(text)) == 0;
+    return n;
+}
+
+// Processes that claim more GPUs than a machine has, each of them another one.
+static void check_many_devices(void) {
+    enum { PROCESSES = 3, DEVICES = 256 };
+    struct xpl_buf b[PROCESSES];
+    struct xpl_agent_process p[PROCESSES] = {0};
+    struct xpl_agent_result result;
+    for (uint32_t i = 0; i < PROCESSES; i++) {
+        b[i] = xpl_buf_of(1 << 20);
+        struct xpl_record_clock clock = {.cupti_ns = 1, .real_ns = 1};
+        put_record(&b[i], XPL_RECORD_CLOCK, &clock, sizeof clock, (xpl_str_t){0});
+        for (uint32_t k = 0; k < DEVICES; k++) {
+            struct xpl_record_device d = {.ordinal = k, .uuid = {1, (uint8_t)i, (uint8_t)k}};
+            put_record(&b[i], XPL_RECORD_DEVICE, &d, sizeof d, (xpl_str_t){0});
+        }
+        p[i].records = (xpl_bytes_t){b[i].p, b[i].n};
+    }
+    struct xpl_buf out = convert(p, PROCESSES, &result);
+    CHECK_EQ(count_texts(&out, "/device:GPU:"), DEVICES);
+    CHECK_EQ(count_texts(&out, "sent invalid records"), PROCESSES - 1);
+    xpl_buf_fini(&out);
+    for (size_t i = 0; i < PROCESSES; i++)
+        xpl_buf_fini(&b[i]);
 }
 
 int main(int argc, char **argv) {
@@ -123,6 +191,8 @@ int main(int argc, char **argv) {
         check_occupancy();
         check_prefixes(&records[0]);
         check_limits(&records[0]);
+        check_long_ranges();
+        check_many_devices();
     }
     xpl_buf_fini(&out);
     for (size_t i = 0; i < n; i++)
