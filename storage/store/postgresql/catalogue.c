@@ -29,19 +29,27 @@ void xpl_pg_leave_catalogue(struct xpl_pg_store *s) {
     atomic_store(&s->lease_at_ns, xpl_clock_ns() + (uint64_t)ASK_AGAIN_S * 1000000000u);
 }
 
+struct print { // of a host's file
+    uint8_t fingerprint[XPL_STORE_FINGERPRINT];
+    xpl_bytes_t bytes; // of it
+};
+
 static enum xpl_pg_rc add_hosts(struct xpl_pg_store *s, const struct xpl_session *se, int64_t id) {
-    enum xpl_pg_rc rc = XPL_PG_OK;
-    for (size_t i = 0; rc == XPL_PG_OK && i < se->n_hosts; i++) {
-        const struct xpl_host *const h = &se->hosts[i];
-        uint8_t fingerprint[XPL_STORE_FINGERPRINT];
-        xpl_store_fingerprint_bytes(&h->fingerprint, fingerprint);
-        rc = xpl_pg_query(s->w, "INSERT INTO hosts VALUES($1,$2,$3,$4,$5)",
-                          XPL_PG_WITH(xpl_pg_i64(id), xpl_pg_text(h->name),
-                                      xpl_pg_bytes((xpl_bytes_t){fingerprint, sizeof fingerprint}),
-                                      xpl_pg_u64(h->fingerprint.size),
-                                      xpl_pg_i64(h->fingerprint.mtime_ns)),
-                          NULL);
+    const size_t n = se->n_hosts;
+    struct print *const prints = xpl_sys_alloc(n * sizeof *prints + 1);
+    if (!prints) return XPL_PG_NOMEM;
+    for (size_t i = 0; i < n; i++) {
+        xpl_store_fingerprint_bytes(&se->hosts[i].fingerprint, prints[i].fingerprint);
+        prints[i].bytes = (xpl_bytes_t){prints[i].fingerprint, sizeof prints[i].fingerprint};
     }
+    const enum xpl_pg_rc rc =
+        xpl_pg_query(s->w, "INSERT INTO hosts SELECT $1,* FROM unnest($2,$3,$4,$5)",
+                     XPL_PG_WITH(xpl_pg_i64(id), XPL_PG_COLUMN(TEXT, se->hosts, n, name),
+                                 XPL_PG_COLUMN(BYTES, prints, n, bytes),
+                                 XPL_PG_COLUMN(U64, se->hosts, n, fingerprint.size),
+                                 XPL_PG_COLUMN(I64, se->hosts, n, fingerprint.mtime_ns)),
+                     NULL);
+    xpl_sys_free(prints);
     return rc;
 }
 
