@@ -195,12 +195,11 @@ enum xpl_pg_rc xpl_pg_add_profiles(struct xpl_pg_store *s, int64_t result,
                          XPL_PG_WITH(ids), NULL);
         if (rc == XPL_PG_OK)
             rc = xpl_pg_ask(s->w,
-                            "WITH p AS (SELECT id, content_id FROM profiles WHERE"
-                            " content_id=ANY($1) ORDER BY content_id FOR KEY SHARE),"
+                            "WITH p AS (SELECT id FROM profiles WHERE content_id=ANY($1)"
+                            " ORDER BY content_id FOR KEY SHARE),"
                             " l AS (INSERT INTO result_profiles SELECT id,$2 FROM p"
-                            " ON CONFLICT DO NOTHING)"
-                            " SELECT count(*) FROM unnest($1) c WHERE NOT EXISTS"
-                            " (SELECT 1 FROM p WHERE content_id=c)",
+                            " ON CONFLICT DO NOTHING) SELECT (SELECT count(DISTINCT c)"
+                            " FROM unnest($1) c)-(SELECT count(*) FROM p)",
                             XPL_PG_WITH(ids, xpl_pg_i64(result)), &unlisted);
         if (rc != XPL_PG_OK || !unlisted) return rc;
     }
