@@ -12,7 +12,7 @@ import time
 import unittest
 
 from measure import Database
-from object_harness import OfStub, run_tests, wait_until
+from object_harness import PROFILE, OfStub, run_tests, wait_until
 
 
 @unittest.skipUnless(glob.glob("/usr/lib/postgresql/*/bin/initdb"), "no server of PostgreSQL in /usr/lib/postgresql")
@@ -86,6 +86,34 @@ class Fleet(OfStub):
         self.put_run("alone")
         for daemon in (second, third):
             wait_until("it lists by itself", lambda daemon=daemon: self.knows(daemon, "alone"))
+
+    def test_one_worker_fetches_an_object(self):
+        """Two workers fetch each profile once, whatever products it has; a front seeks a device in each."""
+        database = Database(self.place)
+        self.addCleanup(database.stop)
+        hosts = [f"h{i:05d}" for i in range(96)]
+        for host in hosts:
+            self.put_run("run", PROFILE.read_bytes() + b"\x22\x06" + host.encode(), host)
+        workers = [self.started("--role", "worker", "--store", database.url, name=name, listed=False)
+                   for name in ("worker", "other")]
+        front = self.started("--role", "front", "--store", database.url, name="front")
+        wait_until("the workers report",
+                   lambda: database.sql("SELECT count(*) FROM daemons WHERE role='worker'") == "2")
+        fetches = []
+
+        def fault(handler, kind, key):
+            if kind == "get" and key.endswith(".xplane.pb"):
+                fetches.append((handler.client_address[1], key))
+            return False
+        self.bucket.faults.append(fault)
+        code, _, err = self.answer(front, "overview_page", "run")
+        self.assertEqual(code, 0, err)
+        self.assertTrue(all("msg=published" in worker.text() for worker in workers))
+        of_front = self.ports_of(front)
+        of_workers = [key for port, key in fetches if port not in of_front]
+        self.assertEqual(len(set(of_workers)), len(hosts))
+        self.assertLessEqual(len(of_workers), 1.05 * len(hosts))
+        self.assertLessEqual(len(fetches) - len(of_workers), len(hosts))
 
     def ports_of(self, daemon):
         """Of connections that the daemon has to the bucket."""
