@@ -2,8 +2,13 @@
 // Pairs the ops of two runs, and their kernels: first by everything that identifies them, then by
 // less and less of it, as code moves, layers get other names and compilers fuse in other ways.
 
+#include <string.h>
+
 #include "analysis/compare/impl.h"
 #include "base/arena.h"
+#include "base/hash.h"
+#include "base/intern.h"
+#include "base/map.h"
 #include "base/vec.h"
 
 // ---- what rows are matched by ----
@@ -30,34 +35,6 @@ static const unsigned kernel_rounds[] = {
     LEAF | ONLY_PATH,   // the kernel of a renamed layer's op
 };
 
-// Cuts the first "jit(main)/" out of a path: the parts before and after it.
-struct origin {
-    xpl_str_t head, tail;
-};
-
-static struct origin origin_of(xpl_str_t op) {
-    const xpl_str_t wrapper = XPL_STR("/jit(main)/");
-    const size_t at = xpl_str_find(op, wrapper, 0);
-    if (at == SIZE_MAX) return (struct origin){op, {"", 0}};
-    return (struct origin){xpl_str_sub(op, 0, at + 1), xpl_str_sub(op, at + wrapper.len, SIZE_MAX)};
-}
-
-// The i-th byte of the path, -1 beyond its end.
-static int byte_of(const struct origin *o, size_t i) {
-    if (i < o->head.len) return (unsigned char)o->head.ptr[i];
-    i -= o->head.len;
-    return i < o->tail.len ? (unsigned char)o->tail.ptr[i] : -1;
-}
-
-static int cmp_origins(xpl_str_t a, xpl_str_t b) {
-    const struct origin x = origin_of(a), y = origin_of(b);
-    for (size_t i = 0;; i++) {
-        const int p = byte_of(&x, i), q = byte_of(&y, i);
-        if (p != q) return p < q ? -1 : 1;
-        if (p < 0) return 0;
-    }
-}
-
 static xpl_str_t leaf_of(xpl_str_t op) {
     size_t n = op.len;
     while (n && op.ptr[n - 1] != '/')
@@ -65,38 +42,99 @@ static xpl_str_t leaf_of(xpl_str_t op) {
     return xpl_str_sub(op, n, SIZE_MAX);
 }
 
+// ---- texts by number ----
+
+// What a row is matched by: equal texts have equal numbers, so that long ones, which many rows may
+// share, are read once.
+struct keys {
+    uint32_t origin, leaf, second, shape, source, kernel;
+    bool has_path;
+};
+
+struct texts {
+    struct xpl_arena *arena;
+    struct xpl_intern *names;
+    struct xpl_map paths; // by number: that of the origin in the upper half, that of the leaf
+};
+
+static bool number(struct texts *t, xpl_str_t s, uint32_t *ret) {
+    xpl_strid_t id;
+    if (!xpl_intern_put_view(t->names, s, &id)) return false;
+    *ret = id.v;
+    return true;
+}
+
+// Of the path without its first "jit(main)/".
+static bool number_origin(struct texts *t, xpl_str_t path, uint32_t *ret) {
+    const xpl_str_t wrapper = XPL_STR("/jit(main)/");
+    const size_t at = xpl_str_find(path, wrapper, 0);
+    if (at == SIZE_MAX) return number(t, path, ret);
+    const xpl_str_t tail = xpl_str_sub(path, at + wrapper.len, SIZE_MAX);
+    char *const p = xpl_arena_alloc(t->arena, at + 1 + tail.len);
+    if (!p) return false;
+    memcpy(p, path.ptr, at + 1);
+    memcpy(p + at + 1, tail.ptr, tail.len);
+    return number(t, (xpl_str_t){p, at + 1 + tail.len}, ret);
+}
+
+static bool number_path(struct texts *t, xpl_str_t path, uint32_t *ret_origin, uint32_t *ret_leaf) {
+    uint32_t id;
+    bool is_new;
+    if (!number(t, path, &id)) return false;
+    uint64_t *const at = xpl_map_put(t->arena, &t->paths, id, 0, &is_new);
+    if (!at) return false;
+    if (is_new) {
+        if (!number_origin(t, path, ret_origin) || !number(t, leaf_of(path), ret_leaf))
+            return false;
+        *at = (uint64_t)*ret_origin << 32 | *ret_leaf;
+    }
+    *ret_origin = (uint32_t)(*at >> 32);
+    *ret_leaf = (uint32_t)*at;
+    return true;
+}
+
+// The name that a path is in: of kernels the op that launched them.
+static xpl_str_t path_of(const struct xpl_run_row *r, bool of_kernels) {
+    return r->text[of_kernels ? XPL_RUN_KERNEL_OP : XPL_RUN_OP];
+}
+
+static bool number_row(struct texts *t, const struct xpl_run_row *r, bool of_kernels,
+                       struct keys *ret) {
+    *ret = (struct keys){0};
+    if (!number_path(t, path_of(r, of_kernels), &ret->origin, &ret->leaf)) return false;
+    ret->has_path = leaf_of(path_of(r, of_kernels)).len < path_of(r, of_kernels).len;
+    ret->second = ret->origin;
+    if (of_kernels) return number(t, r->text[XPL_RUN_KERNEL], &ret->kernel);
+    return number(t, r->text[XPL_RUN_CATEGORY], &ret->second) &&
+           number(t, r->text[XPL_RUN_SHAPE], &ret->shape) &&
+           number(t, r->text[XPL_RUN_SOURCE_FILE], &ret->source);
+}
+
 // ---- rounds ----
 
 // A row that has no partner yet.
 struct candidate {
     const struct xpl_run_row *row;
+    const struct keys *keys;
     size_t index; // in its list
     unsigned round;
-    bool of_kernels;
 };
 
-// The name that a path is in: of kernels the op that launched them.
-static xpl_str_t path_of(const struct candidate *c) {
-    return c->row->text[c->of_kernels ? XPL_RUN_KERNEL_OP : XPL_RUN_OP];
+static int cmp(uint64_t a, uint64_t b) {
+    return (a > b) - (a < b);
 }
 
 static int cmp_keys(const struct candidate *a, const struct candidate *b) {
     const unsigned by = a->round;
-    const struct xpl_run_row *const x = a->row, *const y = b->row;
+    const struct keys *const x = a->keys, *const y = b->keys;
     int c = 0;
-    if (by & ORIGIN) c = cmp_origins(path_of(a), path_of(b));
-    if (!c && by & LEAF) {
-        c = xpl_str_cmp(leaf_of(path_of(a)), leaf_of(path_of(b)));
-        if (!c && a->of_kernels) c = xpl_str_cmp(x->text[XPL_RUN_KERNEL], y->text[XPL_RUN_KERNEL]);
-    }
-    if (!c && by & SECOND)
-        c = a->of_kernels ? cmp_origins(path_of(a), path_of(b))
-                          : xpl_str_cmp(x->text[XPL_RUN_CATEGORY], y->text[XPL_RUN_CATEGORY]);
-    if (!c && by & SHAPE) c = xpl_str_cmp(x->text[XPL_RUN_SHAPE], y->text[XPL_RUN_SHAPE]);
-    if (!c && by & SOURCE) {
-        c = xpl_str_cmp(x->text[XPL_RUN_SOURCE_FILE], y->text[XPL_RUN_SOURCE_FILE]);
-        if (!c) c = (x->source_line > y->source_line) - (x->source_line < y->source_line);
-    }
+    if (by & ORIGIN) c = cmp(x->origin, y->origin);
+    if (!c && by & LEAF) c = cmp(x->leaf, y->leaf);
+    if (!c && by & LEAF) c = cmp(x->kernel, y->kernel);
+    if (!c && by & SECOND) c = cmp(x->second, y->second);
+    if (!c && by & SHAPE) c = cmp(x->shape, y->shape);
+    if (!c && by & SOURCE) c = cmp(x->source, y->source);
+    if (!c && by & SOURCE) c = cmp(a->row->source_line, b->row->source_line);
     return c;
 }
 
@@ -104,11 +142,12 @@ static int cmp_keys(const struct candidate *a, const struct candidate *b) {
 static int by_key(const void *a, const void *b) {
     const struct candidate *const x = a, *const y = b;
     const int c = cmp_keys(x, y);
-    return c ? c : (x->index > y->index) - (x->index < y->index);
+    return c ? c : cmp(x->index, y->index);
 }
 
 struct side {
     const struct xpl_run_rows *rows;
+    struct keys *keys; // of each row
     struct candidate *v;
     size_t n;
     const struct xpl_run_row **partner; // of each row
@@ -116,26 +155,25 @@ struct side {
 
 struct matching {
     struct side a, b;
-    bool kernels;
 };
 
 static bool takes_part(const struct candidate *c) {
-    return !(c->round & ONLY_PATH) || xpl_str_has(path_of(c), XPL_STR("/"));
+    return !(c->round & ONLY_PATH) || c->keys->has_path;
 }
 
 // Those without a partner, in the order of their keys.
-static void collect(struct side *s, unsigned round, bool kernels) {
+static void collect(struct side *s, unsigned round) {
     s->n = 0;
     for (size_t i = 0; i < s->rows->n; i++) {
-        const struct candidate c = {&s->rows->v[i], i, round, kernels};
+        const struct candidate c = {&s->rows->v[i], &s->keys[i], i, round};
         if (!s->partner[i] && takes_part(&c)) s->v[s->n++] = c;
     }
     xpl_sort(s->v, s->n, sizeof *s->v, by_key);
 }
 
 static void play(struct matching *m, unsigned round) {
-    collect(&m->a, round, m->kernels);
-    collect(&m->b, round, m->kernels);
+    collect(&m->a, round);
+    collect(&m->b, round);
     for (size_t i = 0, k = 0; i < m->a.n && k < m->b.n;) {
         const struct candidate *const x = &m->a.v[i], *const y = &m->b.v[k];
         const int c = cmp_keys(x, y);
@@ -162,23 +200,30 @@ static void match_equal(struct matching *m) {
     }
 }
 
-static bool begin_side(struct side *s, const struct xpl_run_rows *rows, struct xpl_arena *arena) {
+static bool begin_side(struct side *s, const struct xpl_run_rows *rows, bool kernels,
+                       struct texts *t) {
     *s = (struct side){.rows = rows,
-                       .v = xpl_arena_array(arena, rows->n, sizeof *s->v),
-                       .partner = xpl_arena_zalloc(arena, (rows->n + 1) * sizeof *s->partner)};
-    return s->v && s->partner;
+                       .keys = xpl_arena_array(t->arena, rows->n, sizeof *s->keys),
+                       .v = xpl_arena_array(t->arena, rows->n, sizeof *s->v),
+                       .partner = xpl_arena_zalloc(t->arena, (rows->n + 1) * sizeof *s->partner)};
+    if (!s->keys || !s->v || !s->partner) return false;
+    for (size_t i = 0; i < rows->n; i++)
+        if (!number_row(t, &rows->v[i], kernels, &s->keys[i])) return false;
+    return true;
 }
 
 xpl_status_t xpl_run_rows_match(const struct xpl_run_rows *a, const struct xpl_run_rows *b,
                                 bool kernels, struct xpl_arena *arena, struct xpl_run_pair **ret,
                                 size_t *ret_n, struct xpl_error *err) {
-    struct matching m = {.kernels = kernels};
+    struct matching m;
+    struct texts t = {.arena = arena, .names = xpl_intern_new(arena, xpl_hash_seed())};
     const unsigned *const rounds = kernels ? kernel_rounds : op_rounds;
     const size_t n_rounds = kernels ? sizeof kernel_rounds / sizeof *kernel_rounds
                                     : sizeof op_rounds / sizeof *op_rounds;
     struct xpl_run_pair *const pairs = xpl_arena_array(arena, a->n + b->n, sizeof *pairs);
     size_t n = 0, i = 0, k = 0;
-    if (!pairs || !begin_side(&m.a, a, arena) || !begin_side(&m.b, b, arena))
+    if (!pairs || !t.names || !begin_side(&m.a, a, kernels, &t) ||
+        !begin_side(&m.b, b, kernels, &t))
         XPL_RETURN_OOM(err, "comparison");
     match_equal(&m);
     for (size_t r = 0; r < n_rounds; r++)

@@ -8,6 +8,8 @@
 #include "analysis/compare/compare.h"
 #include "base/arena.h"
 #include "tests/check.h"
+#include "tests/processor_time.h"
+#include "tests/sanitized.h"
 
 #define LIMIT ((size_t)1 << 24)
 
@@ -393,6 +395,39 @@ static void test_many_series(void) {
     xpl_arena_fini(&arena);
 }
 
+// Ops that share a long path, of other shapes on each side: each text is read once.
+static void test_long_paths(void) {
+    enum { N = 60000, PATH = 1024 };
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of((size_t)1 << 28);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of((size_t)1 << 28);
+    struct xpl_run_group sides[2] = {{0}, {0}};
+    struct xpl_error err = {0};
+    const xpl_str_t wrapped = XPL_STR("/jit(main)/add");
+    static char path[PATH];
+    char shape[20];
+    for (size_t i = 0; i < PATH; i++)
+        path[i] = i % 2 ? '/' : 'p';
+    memcpy(path + PATH - wrapped.len, wrapped.ptr, wrapped.len);
+    for (int k = 0; k < 2; k++) {
+        struct xpl_run_summary *const s = xpl_arena_zalloc(&arena, sizeof *s);
+        CHECK(s);
+        s->units = 1;
+        for (int i = 0; i < N; i++) {
+            add_row(&s->ops, &arena, "", 1);
+            struct xpl_run_row *const r = &s->ops.v[i];
+            (void)snprintf(shape, sizeof shape, "f32[%d]", 2 * i + k);
+            r->text[XPL_RUN_OP] = (xpl_str_t){path, sizeof path};
+            CHECK(xpl_arena_str(&arena, xpl_str_from(shape), &r->text[XPL_RUN_SHAPE]));
+        }
+        CHECK(xpl_run_group_add(&sides[k], s, &arena));
+    }
+    const double begin = processor_s();
+    CHECK_OK(xpl_compare_json(&sides[0], &sides[1], NULL, &arena, &out, &err), &err);
+    CHECK(processor_s() - begin < (is_sanitized() ? 20 : 4));
+    xpl_buf_putc(&out, 0);
+    CHECK(!strstr((const char *)out.p, "\"state\":\"vanished\""));
+}
+
 int main(void) {
     test_aggregate();
     test_names();
@@ -403,5 +438,6 @@ int main(void) {
     test_kernels();
     test_little();
     test_many_series();
+    test_long_paths();
     return 0;
 }
