@@ -46,7 +46,18 @@ static const struct xpl_tool_option kOptions[] = {
 };
 
 // The meaning of a node under its parent: two of the same name but not of the same kind are two.
-enum node_kind { ROOT, PROGRAM, CATEGORY, PATH_CATEGORY, PATH, OP, DUPLICATES, CALL, LEAF };
+enum node_kind {
+    ROOT,
+    PROGRAM,
+    CATEGORY,
+    PATH_CATEGORY,
+    PATH,
+    WHOLE_PATH,
+    OP,
+    DUPLICATES,
+    CALL,
+    LEAF
+};
 
 struct sums {
     uint64_t time_ps, normalized_time_ps;
@@ -180,8 +191,7 @@ static bool add_leaf(struct tree *t, uint32_t parent, const struct xpl_op_metric
 
 // The node of the last part of "a/b/c:type" under `top`, whose parts "a", "b" and "c" are; `top`
 // when there are none.  0 on OOM.
-static uint32_t get_path(struct tree *t, uint32_t top, const struct xpl_op_metrics *m) {
-    const xpl_str_t path = m->provenance;
+static uint32_t make_path(struct tree *t, uint32_t top, xpl_str_t path) {
     uint32_t at = top;
     for (size_t i = 0, end; i < path.len && t->nodes.v[at].depth < MAX_PATH_DEPTH; i = end + 1) {
         end = xpl_str_find(path, XPL_STR("/"), i);
@@ -193,10 +203,39 @@ static uint32_t get_path(struct tree *t, uint32_t top, const struct xpl_op_metri
             last = path.ptr[k] == '/';
         if (last) part = xpl_str_sub(part, 0, xpl_str_find(part, XPL_STR(":"), 0));
         if (!(at = get_named(t, PATH, at, part))) return 0;
-        add_upwards(m, &t->nodes.v[at].sums);
         if (last) break;
     }
     return at;
+}
+
+// The same for a path that many ops have: its parts are looked up once.
+static uint32_t get_path(struct tree *t, uint32_t top, xpl_str_t path) {
+    const uint64_t key = (uint64_t)WHOLE_PATH << 32 | top;
+    xpl_strid_t id;
+    if (!xpl_intern_put_view(t->names, path, &id)) return 0;
+    const uint64_t *const known = xpl_map_get(&t->by_key, key, id.v);
+    if (known) return (uint32_t)*known;
+    const uint32_t at = make_path(t, top, path);
+    uint64_t *const slot = xpl_map_put(t->arena, &t->by_key, key, id.v, NULL);
+    if (!slot) return 0;
+    return (uint32_t)(*slot = at);
+}
+
+// Adds an op to the nodes of its path, from `at` up to below `top`.
+static void add_to_path(struct tree *t, uint32_t at, uint32_t top, const struct xpl_op_metrics *m) {
+    struct sums one = {0};
+    add_upwards(m, &one);
+    for (; at != top; at = t->nodes.v[at].parent) {
+        struct sums *const s = &t->nodes.v[at].sums;
+        s->time_ps += one.time_ps;
+        s->normalized_time_ps += one.normalized_time_ps;
+        s->flops += one.flops;
+        s->model_flops += one.model_flops;
+        s->hbm_read += one.hbm_read;
+        s->hbm_write += one.hbm_write;
+        s->chip_read += one.chip_read;
+        s->chip_write += one.chip_write;
+    }
 }
 
 // An op that only contains others is counted by them; sparse core ops are not in the tree
@@ -226,8 +265,9 @@ static bool add_grouped(struct tree *t, uint32_t program, const struct xpl_op_me
     xpl_str_t name = m->category;
     if (t->opt->group_by == BY_PROVENANCE && m->provenance.len) {
         kind = PATH_CATEGORY;
-        above = get_path(t, program, m);
+        above = get_path(t, program, m->provenance);
         if (!above) return false;
+        add_to_path(t, above, program, m);
     } else if (t->opt->group_by == BY_OP && op.name.len) {
         kind = OP;
         name = op.name;

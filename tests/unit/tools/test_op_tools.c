@@ -8,6 +8,8 @@
 #include "analysis/tools/lib/op_record.h"
 #include "base/status.h"
 #include "tests/data_file.h"
+#include "tests/processor_time.h"
+#include "tests/sanitized.h"
 
 enum { LIMIT = 64 << 20 };
 
@@ -113,6 +115,31 @@ static void test_deep_names(void) {
     answer("op_profile", "provenance", &s, &out);
     CHECK_EQ(count((const char *)out.p, "\"name\":\"p\""), 2 * 1999);
     CHECK_HAS((const char *)out.p, "\"name\":\"category\"");
+}
+
+// Ops that share a path of many parts: its parts are looked up once.
+static void test_shared_paths(void) {
+    enum { N = 40000, PARTS = 1900 };
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(LIMIT);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(LIMIT);
+    struct xpl_opstats s = {0};
+    char path[2 * PARTS - 1];
+    for (size_t i = 0; i < sizeof path; i++)
+        path[i] = i % 2 ? '/' : 'p';
+    for (unsigned i = 0; i < N; i++) {
+        struct xpl_op_metrics *const m = add_op(&a, &s.device_op_metrics_db, "op", "category", 5);
+        m->name = XPL_STR("op");
+        m->flops_v2 = 3;
+        m->provenance = (xpl_str_t){path, sizeof path};
+    }
+    const double begin = processor_s();
+    answer("op_profile", "provenance", &s, &out);
+    CHECK(processor_s() - begin < (is_sanitized() ? 25 : 5));
+    // Each part, and each level below the last one, has all of it, with idle time and without.
+    char sums[50];
+    (void)snprintf(sums, sizeof sums, "\"rawTime\":%d.0,\"rawFlops\"", 5 * N);
+    CHECK_EQ(count((const char *)out.p, "\"name\":\"p\""), 2 * PARTS);
+    CHECK(count((const char *)out.p, sums) >= 2 * PARTS);
 }
 
 static void test_long_tables(void) {
@@ -467,6 +494,7 @@ int main(void) {
     test_cut();
     test_ties();
     test_deep_names();
+    test_shared_paths();
     test_long_tables();
     test_odd_values();
     test_task_type();
