@@ -45,7 +45,7 @@ struct xpl_hlo_source {
     xpl_str_t stack; // "file:line:column\n" for each frame, innermost first; "" when unknown
 };
 // Strings are copied into `a`.  Frames beyond XPL_HLO_MAX_FRAMES are left out.
-enum { XPL_HLO_MAX_FRAMES = 4096 };
+enum { XPL_HLO_MAX_FRAMES = 256 };
 bool xpl_hlo_source(const struct xpl_hlo_instruction *in, struct xpl_arena *a,
                     struct xpl_hlo_source *ret) XPL_NODISCARD;
 

@@ -373,7 +373,7 @@ static void stack_frames(void) {
     CHECK_STR(s.stack, "main.py:20:0\n");
     in.stack_frame_id = 3;
     CHECK(xpl_hlo_source(&in, &f->arena, &s));
-    CHECK_EQ(s.stack.len, 4096 * strlen("main.py:20:0\n"));
+    CHECK_EQ(s.stack.len, 256 * strlen("main.py:20:0\n"));
     static const int32_t bad[] = {4, 5, -1, INT32_MIN, INT32_MAX};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         in.stack_frame_id = bad[i];
