@@ -63,7 +63,9 @@ static bool kernel_names_read(const struct xpl_hlo_module *m, struct xpl_arena *
 // The fusion with that kernel; UINT32_MAX where none has, or more than one could.
 static uint32_t kernel_names_find(const struct kernel_names *k, const struct xpl_hlo_module *m,
                                   xpl_str_t kernel) {
-    const uint64_t *const at = xpl_map_get(&k->by_hash, hash_name(kernel), 0);
+    enum { LONGEST = 4096 }; // many ops may have a kernel with one long name
+    const uint64_t *const at =
+        kernel.len <= LONGEST ? xpl_map_get(&k->by_hash, hash_name(kernel), 0) : NULL;
     if (!at || *at == UINT64_MAX) return UINT32_MAX;
     const uint32_t i = (uint32_t)(*at - 1);
     return is_kernel_of(m->instructions[i].name, kernel) ? i : UINT32_MAX;
@@ -212,14 +214,20 @@ bool xpl_hlo_map_program_of(const struct xpl_hlo_map *m, xpl_str_t name, uint64_
 
 // ---- lookup ----
 
+static xpl_status_t read_module(struct xpl_hlo_map *m, size_t i, struct xpl_error *err) {
+    struct xpl_hlo_module *module = NULL;
+    xpl_assert_held(&m->lock);
+    XPL_TRY(m->need_costs ? xpl_hlo_module_read_full(m->module_bytes[i], &m->arena, &module, err)
+                          : xpl_hlo_module_read(m->module_bytes[i], &m->arena, &module, err));
+    if (!xpl_hlo_module_decode_long(module, &m->arena)) XPL_RETURN_OOM(err, "HLO module");
+    m->modules[i] = module;
+    return XPL_OK;
+}
+
 static xpl_status_t get_module(struct xpl_hlo_map *m, size_t i, struct xpl_hlo_module **ret,
                                struct xpl_error *err) {
     pthread_mutex_lock(&m->lock);
-    xpl_status_t st = XPL_OK;
-    if (!m->modules[i])
-        st = m->need_costs
-                 ? xpl_hlo_module_read_full(m->module_bytes[i], &m->arena, &m->modules[i], err)
-                 : xpl_hlo_module_read(m->module_bytes[i], &m->arena, &m->modules[i], err);
+    const xpl_status_t st = m->modules[i] ? XPL_OK : read_module(m, i, err);
     *ret = m->modules[i];
     pthread_mutex_unlock(&m->lock);
     return st;

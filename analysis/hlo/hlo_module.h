@@ -85,6 +85,9 @@ struct xpl_hlo_module {
     struct hlo_location *locations;
     struct hlo_frame *frames;
     uint32_t n_files, n_functions, n_locations, n_frames;
+    // Of instructions with long messages, where xpl_hlo_module_decode_long was called.
+    struct xpl_hlo_instruction *decoded;
+    struct xpl_map decoded_at; // by instruction
 };
 
 // Reads a module (bytes of an HloModuleProto).  A module that XLA refuses gives *ret with !valid.

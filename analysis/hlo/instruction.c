@@ -125,8 +125,8 @@ static const struct hlo_computation *fused(const struct xpl_hlo_module *m, uint3
     return c && c->fusion == index ? c : NULL;
 }
 
-void xpl_hlo_module_get(const struct xpl_hlo_module *m, uint32_t index,
-                        struct xpl_hlo_instruction *ret) {
+static void decode(const struct xpl_hlo_module *m, uint32_t index,
+                   struct xpl_hlo_instruction *ret) {
     *ret = (struct xpl_hlo_instruction){
         .module = m, .index = index, .name = m->instructions[index].name};
     struct xpl_wire w = xpl_wire_begin(instruction_bytes(m, index));
@@ -139,15 +139,42 @@ void xpl_hlo_module_get(const struct xpl_hlo_module *m, uint32_t index,
         if (f.num == HLO_INSTR_METADATA) get_metadata(f.len, ret);
     }
     ret->category = category(m, index, &ret->opcode, fusion_kind);
-    ret->has_children = xpl_str_eq(ret->opcode, XPL_STR("fusion")) && fused(m, index) != NULL;
+    if (xpl_str_eq(ret->opcode, XPL_STR("fusion"))) ret->fused = fused(m, index);
+}
+
+// Bytes of a message that is decoded once: many ops may refer to it.
+enum { LONG = 1024 };
+
+bool xpl_hlo_module_decode_long(struct xpl_hlo_module *m, struct xpl_arena *a) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; m->valid && i < m->n_instructions; i++)
+        n += m->instructions[i].len > LONG;
+    if (n && !(m->decoded = xpl_arena_array(a, n, sizeof *m->decoded))) return false;
+    for (uint32_t i = m->n_instructions; n && i-- > 0;) {
+        if (m->instructions[i].len <= LONG) continue;
+        uint64_t *const at = xpl_map_put(a, &m->decoded_at, i, 0, NULL);
+        if (!at) return false;
+        *at = --n;
+        decode(m, i, &m->decoded[n]);
+    }
+    return true;
+}
+
+void xpl_hlo_module_get(const struct xpl_hlo_module *m, uint32_t index,
+                        struct xpl_hlo_instruction *ret) {
+    const uint64_t *const at =
+        m->instructions[index].len > LONG ? xpl_map_get(&m->decoded_at, index, 0) : NULL;
+    if (at)
+        *ret = m->decoded[*at];
+    else
+        decode(m, index, ret);
 }
 
 // ---- children ----
 
 void xpl_hlo_children_begin(struct xpl_hlo_children *c, const struct xpl_hlo_instruction *fusion) {
+    const struct hlo_computation *const of = fusion->fused;
     *c = (struct xpl_hlo_children){.module = fusion->module};
-    if (!fusion->has_children) return;
-    const struct hlo_computation *const of = fused(fusion->module, fusion->index);
     if (!of) return;
     c->next = of->first;
     c->end = of->first + of->n;

@@ -23,9 +23,13 @@ struct xpl_hlo_instruction {
     // OpMetadata
     xpl_str_t op_type, op_name, source_file, deduplicated_name;
     int32_t source_line, stack_frame_id;
-    bool has_children; // a fusion whose instructions xpl_hlo_children_next yields
+    // Of a fusion: whose instructions xpl_hlo_children_next yields; NULL: none.
+    const struct hlo_computation *fused;
 };
 
+// Decodes those of a module whose messages are long, so that xpl_hlo_module_get only copies them.
+// False at the arena's limit.
+bool xpl_hlo_module_decode_long(struct xpl_hlo_module *m, struct xpl_arena *a) XPL_NODISCARD;
 // Decodes instruction `index` of a module.
 void xpl_hlo_module_get(const struct xpl_hlo_module *m, uint32_t index,
                         struct xpl_hlo_instruction *ret);

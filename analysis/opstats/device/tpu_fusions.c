@@ -34,7 +34,7 @@ static bool add_fused_one(struct fusions *f, const struct xpl_hlo_instruction *i
 static bool add_fused(struct fusions *f, const struct xpl_hlo_instruction *fusion, unsigned level,
                       struct xpl_op_metrics *op) {
     struct xpl_arena *const a = f->a;
-    if (!fusion->has_children || level >= XPL_OP_METRICS_MAX_DEPTH) return true;
+    if (!fusion->fused || level >= XPL_OP_METRICS_MAX_DEPTH) return true;
     struct xpl_op_metrics_db *const db = xpl_arena_zalloc(a, sizeof *db);
     if (!db) return false;
     if (op->children) { // shared with other ops of the same metadata: extend a copy

@@ -114,7 +114,7 @@ static void an_instruction_is_described(void) {
     CHECK_STR(fusion.deduplicated_name, "fusion.0");
     CHECK_STR(fusion.op_name, "jit(f)/layer/add");
     CHECK_STR(dot.category, "dot");
-    CHECK(!dot.has_children && fusion.has_children);
+    CHECK(!dot.fused && fusion.fused);
     struct xpl_hlo_children c;
     struct xpl_hlo_instruction in;
     xpl_hlo_children_begin(&c, &fusion);
@@ -466,6 +466,27 @@ static void many_programs(void) {
     close_profile(f);
 }
 
+// Many ops whose kernel has one long name.
+static void long_kernel(void) {
+    enum { LONG = 1 << 20, OPS = 5000 };
+    static char name[LONG];
+    struct profile *const f = open_module(mk_training_module("jit_f"));
+    struct xpl_hlo_instruction in;
+    struct xpl_error err = {0};
+    bool found;
+    memset(name, 'a', LONG);
+    CHECK_OK(xpl_hlo_map_find_kernel(f->map, 7, XPL_STR("fusion_1"), &in, &found, &err), &err);
+    CHECK(found);
+    const double begin = processor_s();
+    for (int i = 0; i < OPS; i++) {
+        CHECK_OK(xpl_hlo_map_find_kernel(f->map, 7, (xpl_str_t){name, LONG}, &in, &found, &err),
+                 &err);
+        CHECK(!found);
+    }
+    CHECK(processor_s() - begin < 2);
+    close_profile(f);
+}
+
 int main(void) {
     programs_are_listed_by_id();
     the_last_of_one_id_counts();
@@ -479,5 +500,6 @@ int main(void) {
     gradients();
     damage_and_limits();
     many_programs();
+    long_kernel();
     return 0;
 }

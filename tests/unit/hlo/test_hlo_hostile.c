@@ -110,6 +110,36 @@ static void test_large_shape(void) {
     CHECK(processor_s() - begin < (is_sanitized() ? 40 : 4));
 }
 
+// An instruction with a long message, to which many ops refer.
+static void test_long_instruction(void) {
+    enum { OPS = 20000, JUNK = 1 << 19 };
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 28);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf m = mk_module("m", 2);
+    struct xpl_buf fused = mk_computation("fused", 1, 1), main = mk_computation("main", 2, 2), in;
+    struct xpl_hlo_module *module = NULL;
+    mk_hlo_instr(&fused, (struct mk_instr){.id = 1, .name = "p", .opcode = "parameter"});
+    mk_computation_end(&m, &fused);
+    in = wt_message("1:\"f\" 2:\"fusion\" 11:\"kLoop\" 3:{2:11} 35:2");
+    for (int i = 0; i < JUNK; i++)
+        mk_int(&in, 13, 1);
+    mk_int(&in, 38, 1);
+    mk_close(&main, 2, &in);
+    mk_computation_end(&m, &main);
+    CHECK_OK(xpl_hlo_module_read((xpl_bytes_t){m.p, m.n}, &a, &module, &err), &err);
+    CHECK(module->valid && xpl_hlo_module_decode_long(module, &a));
+    const double begin = processor_s();
+    for (int i = 0; i < OPS; i++) {
+        struct xpl_hlo_instruction one, child;
+        struct xpl_hlo_children children;
+        xpl_hlo_module_get(module, 1, &one);
+        CHECK_STR(one.category, "loop fusion");
+        xpl_hlo_children_begin(&children, &one);
+        CHECK(xpl_hlo_children_next(&children, &child));
+        CHECK_STR(child.name, "p");
+    }
+    CHECK(processor_s() - begin < 2);
+}
+
 // Places in a tuple that agree up to the last of 64 numbers, in messages that are long besides.
 static void test_long_places(void) {
     enum { N = 1000, DEPTH = 64, JUNK = 2500 };
@@ -212,6 +242,7 @@ int main(void) {
     test_async_chain();
     test_large_operand();
     test_large_shape();
+    test_long_instruction();
     test_long_places();
     test_large_mesh();
     test_rings();
