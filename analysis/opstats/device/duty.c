@@ -159,24 +159,22 @@ bool xpl_duty_line_end(struct xpl_duty_line *l) {
 // ---- events ----
 
 // GetEventOrMetadataStat(...) > 0, which upstream asks as an int of 32 bits.
-static bool has_positive(const struct xpl_event *ev, struct xpl_stats metadata,
-                         enum xpl_stat_type type) {
+static bool has_positive(const struct xpl_event *ev, const struct xpl_tpu_md *md,
+                         enum xpl_tpu_work work) {
     struct xpl_stat s;
-    return (xpl_stats_get(ev->stats, type, &s) || xpl_stats_get(metadata, type, &s)) &&
-           (int32_t)xpl_stat_int_or_uint(&s) > 0;
+    return xpl_stats_get(ev->stats, xpl_tpu_work_stats[work], &s)
+               ? (int32_t)xpl_stat_int_or_uint(&s) > 0
+               : md->positive[work];
 }
 
 // A custom call that neither computes nor talks to other chips, for all we know.
-static bool custom_call_is_off_duty(const struct xpl_plane *p, const struct xpl_event_md *md,
-                                    const struct xpl_event *ev) {
+static bool custom_call_is_off_duty(const struct xpl_tpu_md *md, const struct xpl_event *ev) {
     struct xpl_stat s;
     if (xpl_stats_get(ev->stats, XPL_STAT_HLO_CATEGORY, &s) &&
         !xpl_str_eq(xpl_stat_str(&s), XPL_STR("custom-call")))
         return false;
-    const struct xpl_stats metadata = xpl_event_md_stats(p, md);
-    return !has_positive(ev, metadata, XPL_STAT_FLOPS) &&
-           !has_positive(ev, metadata, XPL_STAT_MODEL_FLOPS) &&
-           !has_positive(ev, metadata, XPL_STAT_USES_ICI);
+    return !has_positive(ev, md, XPL_TPU_FLOPS) && !has_positive(ev, md, XPL_TPU_MODEL_FLOPS) &&
+           !has_positive(ev, md, XPL_TPU_USES_ICI);
 }
 
 void xpl_duty_classify(struct xpl_tpu_plane *tp, const struct xpl_line *line,
@@ -190,8 +188,7 @@ void xpl_duty_classify(struct xpl_tpu_plane *tp, const struct xpl_line *line,
         custom = xpl_str_eq(xpl_stat_str(&s), XPL_STR("custom-call"));
     }
     off |= md->waits;
-    const bool unsure = !off && custom && !sparse &&
-                        custom_call_is_off_duty(tp->plane, xpl_event_get_md(line, ev), ev);
+    const bool unsure = !off && custom && !sparse && custom_call_is_off_duty(md, ev);
     *ret = (struct xpl_duty_op){
         .begin_ps = (uint64_t)xpl_event_begin_ps(line, ev),
         .duration_ps = (uint64_t)ev->duration_ps,

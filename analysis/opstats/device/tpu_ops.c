@@ -111,36 +111,26 @@ static bool read_md_stat(const struct xpl_stat *s, struct xpl_arena *a, struct x
     }
 }
 
-struct child_walk {
+// What metadata says, read once, as many ops may name one that is long as their child.
+struct xpl_tpu_said {
+    struct xpl_op_metrics op; // without children
+    XPL_VEC(uint32_t) children;
     struct xpl_tpu_plane *tp;
-    struct xpl_op_metrics *parent;
-    unsigned level;
-    uint32_t *budget;
     bool failed;
 };
 
-static bool read_md(struct xpl_tpu_plane *tp, const struct xpl_event_md *md, unsigned level,
-                    uint32_t *budget, struct xpl_op_metrics *op);
-
-static void add_child(void *ctx, const struct xpl_event_md *child) {
-    struct child_walk *const c = ctx;
-    if (c->failed || *c->budget == 0) return;
-    --*c->budget;
-    struct xpl_op_metrics_db *db = c->parent->children;
-    if (!db) db = c->parent->children = xpl_arena_zalloc(c->tp->arena, sizeof *db);
-    struct xpl_op_metrics *const op = db ? xpl_vec_push(c->tp->arena, &db->metrics_db) : NULL;
-    if (!op) {
-        c->failed = true;
-        return;
-    }
-    // Reading the child may move nothing of ours: its own children go to a separate database.
-    *op = (struct xpl_op_metrics){.occurrences = 1};
-    c->failed = !read_md(c->tp, child, c->level + 1, c->budget, op);
+static void note_child(void *ctx, const struct xpl_event_md *child) {
+    struct xpl_tpu_said *const said = ctx;
+    if (said->failed || said->children.n == MAX_DESCENDANTS) return;
+    uint32_t *const slot = xpl_vec_push(said->tp->arena, &said->children);
+    if (slot) *slot = (uint32_t)(child - said->tp->plane->event_md);
+    said->failed = !slot;
 }
 
 // SetOpMetadataFromHloEventMetadata.
-static bool read_md(struct xpl_tpu_plane *tp, const struct xpl_event_md *md, unsigned level,
-                    uint32_t *budget, struct xpl_op_metrics *op) {
+static bool read_md(struct xpl_tpu_plane *tp, const struct xpl_event_md *md,
+                    struct xpl_tpu_said *said) {
+    struct xpl_op_metrics *const op = &said->op;
     const bool named = md->display_name.len > 0;
     if (!xpl_arena_str(tp->arena, named ? md->display_name : md->name, &op->name)) return false;
     if (named && !xpl_arena_str(tp->arena, md->name, &op->long_name)) return false;
@@ -148,18 +138,46 @@ static bool read_md(struct xpl_tpu_plane *tp, const struct xpl_event_md *md, uns
     struct xpl_stat s;
     while (xpl_stats_next(&stats, &s) == XPL_WIRE_FIELD)
         if (!read_md_stat(&s, tp->arena, op)) return false;
-    if (level >= XPL_OP_METRICS_MAX_DEPTH) return true;
-    struct child_walk walk = {.tp = tp, .parent = op, .level = level, .budget = budget};
-    xpl_event_md_children(tp->plane, md, add_child, &walk);
-    return !walk.failed;
+    said->tp = tp;
+    xpl_event_md_children(tp->plane, md, note_child, said);
+    return !said->failed;
+}
+
+// NULL at the arena's limit.
+static const struct xpl_tpu_said *said_by(struct xpl_tpu_plane *tp, uint32_t md) {
+    struct xpl_tpu_md *const m = &tp->md[md];
+    if (m->said) return m->said;
+    struct xpl_tpu_said *const said = xpl_arena_zalloc(tp->arena, sizeof *said);
+    if (!said || !read_md(tp, &tp->plane->event_md[md], said)) return NULL;
+    return m->said = said;
+}
+
+// Fills in an op with its descendants, of which there are at most *budget.
+static bool fill_op(struct xpl_tpu_plane *tp, uint32_t md, unsigned level, uint32_t *budget,
+                    struct xpl_op_metrics *op) {
+    const struct xpl_tpu_said *const said = said_by(tp, md);
+    if (!said) return false;
+    *op = said->op;
+    if (level >= XPL_OP_METRICS_MAX_DEPTH || !said->children.n || !*budget) return true;
+    struct xpl_op_metrics_db *const db = xpl_arena_zalloc(tp->arena, sizeof *db);
+    if (!db) return false;
+    op->children = db;
+    for (size_t i = 0; i < said->children.n && *budget; i++) {
+        // Filling in the child moves nothing of ours: its own children go to a separate database.
+        struct xpl_op_metrics *const child = xpl_vec_push(tp->arena, &db->metrics_db);
+        --*budget;
+        if (!child || !fill_op(tp, said->children.v[i], level + 1, budget, child)) return false;
+        child->occurrences = 1;
+    }
+    return true;
 }
 
 static bool get_op(struct xpl_tpu_plane *tp, uint32_t md, struct xpl_op_metrics **ret) {
     struct xpl_tpu_md *const m = &tp->md[md];
     if (!m->op) {
-        struct xpl_op_metrics *const op = xpl_arena_zalloc(tp->arena, sizeof *op);
+        struct xpl_op_metrics *const op = xpl_arena_alloc(tp->arena, sizeof *op);
         uint32_t budget = MAX_DESCENDANTS;
-        if (!op || !read_md(tp, &tp->plane->event_md[md], 0, &budget, op)) return false;
+        if (!op || !fill_op(tp, md, 0, &budget, op)) return false;
         m->op = op;
     }
     *ret = m->op;
@@ -176,6 +194,19 @@ bool xpl_tpu_plane_init(struct xpl_tpu_plane *tp, const struct xpl_plane *plane,
         if (xpl_str_eq(plane->stat_md[i].name, XPL_STR("vdd_energy_j")))
             tp->vdd = &plane->stat_md[i];
     return true;
+}
+
+const enum xpl_stat_type xpl_tpu_work_stats[XPL_TPU_WORKS] = {XPL_STAT_FLOPS, XPL_STAT_MODEL_FLOPS,
+                                                              XPL_STAT_USES_ICI};
+
+// Once for all events, as metadata may be long.
+static void read_work(const struct xpl_tpu_plane *tp, const struct xpl_event_md *from,
+                      struct xpl_tpu_md *m) {
+    struct xpl_stat s[XPL_TPU_WORKS];
+    const unsigned found =
+        xpl_stats_find(xpl_event_md_stats(tp->plane, from), xpl_tpu_work_stats, XPL_TPU_WORKS, s);
+    for (unsigned i = 0; i < XPL_TPU_WORKS; i++)
+        m->positive[i] = found & 1u << i && (int32_t)xpl_stat_int_or_uint(&s[i]) > 0;
 }
 
 const struct xpl_tpu_md *xpl_tpu_md_get(struct xpl_tpu_plane *tp, uint32_t md) {
@@ -203,6 +234,7 @@ const struct xpl_tpu_md *xpl_tpu_md_get(struct xpl_tpu_plane *tp, uint32_t md) {
             default: break;
         }
     }
+    read_work(tp, from, m);
     m->has_key = has_program && has_symbol && m->symbol_id != 0;
     m->waits = xpl_tpu_op_waits(from->display_name.len ? from->display_name : from->name);
     m->ready = true;

@@ -21,15 +21,23 @@ struct xpl_arena;
 
 // ---- metadata of one plane ----
 
+// Statistics that tell a custom call that works from one that waits.
+enum xpl_tpu_work { XPL_TPU_FLOPS, XPL_TPU_MODEL_FLOPS, XPL_TPU_USES_ICI, XPL_TPU_WORKS };
+extern const enum xpl_stat_type xpl_tpu_work_stats[XPL_TPU_WORKS];
+
 struct xpl_tpu_md {
     bool ready;       // the fields below are filled
     bool has_key;     // program_id and symbol_id are known and the symbol is not the root (0)
     bool custom_call; // category "custom-call"
     bool has_category;
-    bool off_duty; // the category is, see xpl_tpu_category_is_off_duty
-    bool waits;    // the name does, see xpl_tpu_op_waits
+    bool off_duty;                // the category is, see xpl_tpu_category_is_off_duty
+    bool waits;                   // the name does, see xpl_tpu_op_waits
+    bool positive[XPL_TPU_WORKS]; // the statistic is above 0, as an int of 32 bits
     uint64_t program_id, symbol_id;
-    struct xpl_op_metrics *op; // what the metadata says, decoded when first needed; NULL until then
+    // What the metadata says, and the op with its children: read when first needed, NULL until
+    // then.
+    const struct xpl_tpu_said *said;
+    struct xpl_op_metrics *op;
 };
 
 struct xpl_tpu_plane {

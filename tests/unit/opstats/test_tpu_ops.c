@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Building op metrics from TPU op events: which events are one op, and what each run adds.
+#include "analysis/opstats/device/duty.h"
 #include "analysis/opstats/device/tpu_ops.h"
 #include "base/arena.h"
 #include "base/exec.h"
+#include "tests/processor_time.h"
+#include "tests/sanitized.h"
 #include "tests/unit/opstats/device_profiles.h"
 
 struct profile {
@@ -185,11 +188,60 @@ static void children_without_end(void) {
     CHECK_EQ(count_below(&db.metrics_db.v[0]), 65536);
 }
 
+// Ops with long metadata: one is the child of many, the other runs often.  Each is read once.
+static void long_metadata(void) {
+    enum { OPS = 20000, LONG = 2000, RUN, PARENTS, JUNK = 1 << 19 };
+    struct mk_plane p = begin();
+    struct xpl_buf line = mk_line(1, "XLA Ops");
+    for (int64_t id = LONG; id <= RUN; id++) {
+        struct xpl_buf md = mk_open(), entry = mk_open();
+        mk_int(&md, 1, id);
+        mk_text(&md, 2, "long");
+        mk_stat_number(&p, &md, MK_MD_STATS, "program_id", 4, 7);
+        mk_stat_number(&p, &md, MK_MD_STATS, "symbol_id", 4, (uint64_t)id);
+        mk_stat_text(&p, &md, MK_MD_STATS, "hlo_category", 5, "custom-call", 11);
+        for (int i = 0; i < JUNK; i++)
+            mk_int(&md, 9, 1);
+        mk_stat_number(&p, &md, MK_MD_STATS, "uses_ici", 4, id == RUN);
+        mk_int(&entry, 1, id);
+        mk_close(&entry, 2, &md);
+        mk_close(&p.body, 4, &entry);
+    }
+    for (int64_t i = 0; i < OPS; i++) {
+        mk_tpu_md(&p, (struct mk_op){.id = PARENTS + i,
+                                     .name = "parent",
+                                     .program = 7,
+                                     .symbol = PARENTS + i,
+                                     .child = LONG});
+        mk_op_run(&line, PARENTS + i, 2 * i, 1);
+        mk_op_run(&line, RUN, 2 * i + 1, 1);
+    }
+    XPL_AUTO(drop) struct profile f;
+    end(&f, &p, &line);
+    const double started = processor_s();
+    const struct xpl_op_metrics_db db = build(&f, XPL_TPU_OPS_TENSOR);
+    CHECK_EQ(db.metrics_db.n, OPS + 1);
+    const struct xpl_op_metrics_db *const children = db.metrics_db.v[OPS].children;
+    CHECK(children && children->metrics_db.n == 1);
+    CHECK_EQ(children->metrics_db.v[0].occurrences, 1);
+    CHECK_STR(children->metrics_db.v[0].category, "custom-call");
+    struct xpl_event_cursor cursor;
+    struct xpl_event ev;
+    xpl_events_begin(&cursor, &f.xs->planes[0].lines[0]);
+    while (xpl_events_next(&cursor, &ev) == XPL_WIRE_FIELD) {
+        struct xpl_duty_op op;
+        xpl_duty_classify(&f.tp, &f.xs->planes[0].lines[0], &ev, false, &op);
+        CHECK(op.confident);
+    }
+    CHECK(processor_s() - started < (is_sanitized() ? 20 : 2));
+}
+
 int main(void) {
     runs_add_up();
     children_without_end();
     keys();
     kinds();
     odd_metadata();
+    long_metadata();
     return 0;
 }
