@@ -8,21 +8,22 @@
 #include "base/arena.h"
 #include "base/vec.h"
 
-enum { CANCEL_EVERY = 8192, DRAIN_ABOVE = 1024, DRAIN_CHECK = 64 };
+enum { CANCEL_EVERY = 8192, DRAIN_ABOVE = 1024 };
 
-// A step as one core sees it.
-struct window {
-    uint64_t begin_ps, end_ps;
-    uint64_t latest_end_ps; // of this and all windows before
-    uint64_t *busy_ps;
+// Begin or end of a step as one core sees it: the busy time before it counts, or does not.
+struct bound {
+    uint64_t ps;
+    uint64_t *busy_ps; // of the step
+    bool is_end;
 };
 
 struct walk {
     const struct xpl_convert *c;
     const struct xpl_plane *plane;
     struct xpl_arena arena;
-    struct window *windows; // by begin
-    size_t n_windows;
+    struct bound *bounds; // by time
+    size_t n_bounds, at;  // those before `at` have had their turn
+    uint64_t busy_ps;     // of all intervals before
     struct xpl_duty_plane duty;
     struct xpl_tpu_plane tp;
     bool any; // some interval was handed out
@@ -49,55 +50,51 @@ static bool is_duty_line(const struct xpl_line *l) {
            xpl_str_eq(l->name, XPL_STR(XPL_LINE_SPARSE_CORE_OPS));
 }
 
-static int by_begin(const void *pa, const void *pb) {
-    const struct window *a = pa, *b = pb;
-    return (a->begin_ps > b->begin_ps) - (a->begin_ps < b->begin_ps);
+static int by_time(const void *pa, const void *pb) {
+    const struct bound *a = pa, *b = pb;
+    return (a->ps > b->ps) - (a->ps < b->ps);
 }
 
-static bool make_windows(struct walk *w, const struct xpl_steps *steps, struct xpl_sparse_core *s) {
+static bool make_bounds(struct walk *w, const struct xpl_steps *steps, struct xpl_sparse_core *s) {
     const size_t n = steps->v.n;
-    w->windows = xpl_arena_array(&w->arena, n, sizeof *w->windows);
-    if (!w->windows) return false;
+    w->bounds = xpl_arena_array(&w->arena, n, 2 * sizeof *w->bounds);
+    if (!w->bounds) return false;
     for (size_t i = 0; i < n; i++) {
         const struct xpl_step *st = &steps->v.v[i];
         const struct xpl_timespan time = xpl_step_has_marker(st, s->core_id)
                                              ? xpl_step_time_on_core(st, s->core_id)
                                              : xpl_step_time(st);
-        if (xpl_timespan_end(time) <= time.begin_ps) continue;
-        w->windows[w->n_windows++] = (struct window){
-            .begin_ps = time.begin_ps, .end_ps = xpl_timespan_end(time), .busy_ps = &s->busy_ps[i]};
+        const uint64_t end_ps = xpl_timespan_end(time);
+        if (end_ps <= time.begin_ps) continue;
+        w->bounds[w->n_bounds++] = (struct bound){time.begin_ps, &s->busy_ps[i], false};
+        w->bounds[w->n_bounds++] = (struct bound){end_ps, &s->busy_ps[i], true};
     }
-    xpl_sort(w->windows, w->n_windows, sizeof *w->windows, by_begin);
-    for (size_t i = 0; i < w->n_windows; i++) {
-        struct window *win = &w->windows[i];
-        const uint64_t before = i ? win[-1].latest_end_ps : 0;
-        win->latest_end_ps = win->end_ps > before ? win->end_ps : before;
-    }
+    xpl_sort(w->bounds, w->n_bounds, sizeof *w->bounds, by_time);
     return true;
 }
 
-static void hand_out(struct walk *w, const struct xpl_duty_interval *iv) {
-    size_t lo = 0, hi = w->n_windows;
-    w->any = true;
-    while (lo < hi) { // the first window that may reach into the interval
-        const size_t mid = lo + (hi - lo) / 2;
-        if (w->windows[mid].latest_end_ps > iv->begin_ps)
-            hi = mid;
-        else
-            lo = mid + 1;
-    }
-    for (; lo < w->n_windows && w->windows[lo].begin_ps < iv->end_ps; lo++) {
-        const struct window *win = &w->windows[lo];
-        const struct xpl_timespan span = {win->begin_ps, win->end_ps - win->begin_ps};
-        *win->busy_ps += xpl_timespan_overlap(span, iv->begin_ps, iv->end_ps);
+// The bounds before `end_ps`, of which those from `begin_ps` on are in a busy interval; at the end
+// of all time those that are left.
+static void pass_bounds(struct walk *w, uint64_t begin_ps, uint64_t end_ps) {
+    for (; w->at < w->n_bounds; w->at++) {
+        const struct bound *b = &w->bounds[w->at];
+        if (b->ps >= end_ps && end_ps != UINT64_MAX) break;
+        const uint64_t before = w->busy_ps + (b->ps > begin_ps ? b->ps - begin_ps : 0);
+        *b->busy_ps += b->is_end ? before : -before;
     }
 }
 
-// Hands out the intervals that are complete, and forgets them.  Each may overlap all windows.
+static void hand_out(struct walk *w, const struct xpl_duty_interval *iv) {
+    pass_bounds(w, iv->begin_ps, iv->end_ps);
+    w->busy_ps += iv->end_ps - iv->begin_ps;
+    w->any = true;
+}
+
+// Hands out the intervals that are complete, and forgets them.
 static xpl_status_t drain(struct walk *w, struct xpl_error *err) {
     struct xpl_duty_set *set = &w->duty.busy;
     for (size_t i = 0; i < set->v.n; i++) {
-        if (i % DRAIN_CHECK == 0 && xpl_exec_cancelled(w->c->exec))
+        if (i % CANCEL_EVERY == 0 && xpl_exec_cancelled(w->c->exec))
             XPL_RETURN_ERROR(err, XPL_CANCELLED, "SparseCore steps: cancelled");
         hand_out(w, &set->v.v[i]);
     }
@@ -167,16 +164,18 @@ static bool merge(struct xpl_duty_set *set, struct xpl_arena *arena) {
 
 static xpl_status_t walk_plane(struct walk *w, const struct xpl_steps *steps,
                                struct xpl_sparse_core *s, struct xpl_error *err) {
-    if (!xpl_tpu_plane_init(&w->tp, w->plane, &w->arena) || !make_windows(w, steps, s))
+    if (!xpl_tpu_plane_init(&w->tp, w->plane, &w->arena) || !make_bounds(w, steps, s))
         XPL_RETURN_OOM(err, "SparseCore steps");
     XPL_TRY(walk_lines(w, false, err));
     if (w->duty.busy.disordered) {
         for (size_t i = 0; i < steps->v.n; i++)
             s->busy_ps[i] = 0;
+        w->at = w->busy_ps = 0;
         XPL_TRY(walk_lines(w, true, err));
     }
     if (!merge(&w->duty.busy, &w->arena)) XPL_RETURN_OOM(err, "SparseCore steps");
     XPL_TRY(drain(w, err));
+    pass_bounds(w, UINT64_MAX, UINT64_MAX);
     s->any = w->any;
     return XPL_OK;
 }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // SparseCores in the steps of a TPU, and op lines that are out of order.
 #include "analysis/opstats/convert.h"
+#include "analysis/opstats/steps/step_events_sparse.h"
 #include "base/arena.h"
+#include "tests/processor_time.h"
+#include "tests/sanitized.h"
 #include "tests/unit/opstats/host_profiles.h"
 
 enum { CORE = 1000050, STEP = 1000000 };
@@ -153,11 +156,49 @@ static void check_tensor_order(void) {
     }
 }
 
+// Steps that all overlap, of a core with as many ops.
+static void check_overlapping(void) {
+    enum { N = 40000 };
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 28);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open();
+    struct mk_plane p = mk_plane(50, "/device:TPU:0 SparseCore 0");
+    struct xpl_buf line = mk_line(2, "Sparse Core Ops");
+    struct xpl_exec exec = xpl_exec_serial();
+    const struct xpl_convert_options opt = {0};
+    struct xpl_convert c = {
+        .opt = &opt, .exec = &exec, .result = &arena, .scratch_limit = 1 << 28, .is_tpu = true};
+    struct xpl_sparse_cores cores = {0};
+    struct xpl_steps steps;
+    struct xpl_xspace *xs = NULL;
+    struct xpl_error err = {0};
+    for (int64_t i = 0; i < N; i++)
+        mk_plain(&p, &line, "op", 10 * i, 5);
+    mk_line_end(&p, &line);
+    mk_plane_end(&p, &space);
+    CHECK_OK(xpl_xspace_open((xpl_bytes_t){space.p, space.n}, &arena, &exec, &xs, &err), &err);
+    c.xs = xs;
+    xpl_steps_init(&steps, &arena);
+    for (uint64_t i = 0; i < N; i++) {
+        struct xpl_step *const s = xpl_vec_push(&arena, &steps.v);
+        CHECK(s);
+        *s = (struct xpl_step){.id = (int64_t)i, .device_marker = {i, 10 * N - i}};
+    }
+    const double begin = processor_s();
+    CHECK_OK(xpl_sparse_core_steps(&c, &steps, &arena, &cores, &err), &err);
+    CHECK(processor_s() - begin < (is_sanitized() ? 10 : 2));
+    CHECK_EQ(cores.n, 1);
+    CHECK_EQ(cores.v[0].busy_ps[0], 5 * N);
+    CHECK_EQ(cores.v[0].busy_ps[3], 5 * N - 3);
+    CHECK_EQ(cores.v[0].busy_ps[7], 5 * N - 5);
+    CHECK_EQ(cores.v[0].busy_ps[12], 5 * N - 7);
+}
+
 int main(void) {
     check_unmarked();
     check_marked();
     check_order(true);
     check_order(false);
     check_tensor_order();
+    check_overlapping();
     return 0;
 }
