@@ -51,6 +51,12 @@ struct xpl_survey_step {
     uint64_t n_compiles; // of the host with most
 };
 
+// The steps of one name.
+struct xpl_survey_series {
+    size_t n_steps, first; // position in xpl_survey.steps
+    double slowest_ps;     // sum
+};
+
 struct xpl_survey {
     struct xpl_arena *arena;
     const struct xpl_survey_host *hosts;
@@ -59,6 +65,7 @@ struct xpl_survey {
     size_t n_devices;
     size_t slowest; // the device whose steps take longest in total: the others wait for it
     XPL_VEC(struct xpl_survey_step) steps;
+    struct xpl_survey_series *series; // by xpl_survey_step.series
     size_t n_series;
     enum xpl_framework framework;
     bool is_cpu, is_tpu;                 // no device but CPUs, TPUs

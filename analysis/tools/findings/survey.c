@@ -124,7 +124,7 @@ static struct xpl_survey_step *step_of(struct joining *j, struct xpl_map *seen,
     struct xpl_survey *const s = j->s;
     xpl_strid_t series;
     bool is_new;
-    if (!xpl_intern_put(j->series, xpl_step_series(step->name), &series)) return NULL;
+    if (!xpl_intern_put_view(j->series, xpl_step_series(step->name), &series)) return NULL;
     uint64_t *const id =
         xpl_map_put(s->arena, &j->numbers, series.v, (uint64_t)step->number, &is_new);
     if (!id) return NULL;
@@ -142,6 +142,17 @@ static struct xpl_survey_step *step_of(struct joining *j, struct xpl_map *seen,
         (struct xpl_survey_step){.number = step->number, .name = step->name, .series = series.v};
     *at = s->steps.n - 1;
     return slot;
+}
+
+static bool sum_series(struct xpl_survey *s) {
+    s->series = xpl_arena_zalloc(s->arena, s->n_series * sizeof *s->series);
+    if (!s->series) return false;
+    for (size_t i = 0; i < s->steps.n; i++) {
+        struct xpl_survey_series *const x = &s->series[s->steps.v[i].series];
+        if (!x->n_steps++) x->first = i;
+        x->slowest_ps += s->steps.v[i].slowest_ps;
+    }
+    return true;
 }
 
 static bool join_steps(struct xpl_survey *s) {
@@ -164,7 +175,7 @@ static bool join_steps(struct xpl_survey *s) {
     for (size_t i = 0; i < s->steps.n; i++)
         for (int c = 0; c < XPL_TIME_CAUSES; c++)
             s->steps.v[i].ps[c] /= (double)s->steps.v[i].n_devices;
-    return true;
+    return sum_series(s);
 }
 
 // ---- what a re-run without a cause would take ----

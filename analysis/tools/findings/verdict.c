@@ -56,18 +56,16 @@ static void append_time(struct xpl_verdict *v, double ps) {
 
 // The series with most steps, and their mean time.  Returns how many series there are.
 static size_t find_step(const struct xpl_survey *s, struct xpl_verdict *v) {
-    size_t most = 0, n_series = 0;
-    for (uint32_t series = 0; series < s->n_series; series++) {
-        size_t n = 0;
-        double ps = 0;
-        xpl_str_t name = {"", 0};
-        for (size_t i = 0; i < s->steps.n; i++) {
-            if (s->steps.v[i].series != series) continue;
-            if (!n++) name = xpl_step_series(s->steps.v[i].name);
-            ps += s->steps.v[i].slowest_ps;
-        }
-        n_series += n > 0;
-        if (n > most) most = n, v->series = name, v->step_ps = ps / (double)n;
+    const struct xpl_survey_series *most = NULL;
+    size_t n_series = 0;
+    for (uint32_t i = 0; i < s->n_series; i++) {
+        const struct xpl_survey_series *const x = &s->series[i];
+        n_series += x->n_steps > 0;
+        if (x->n_steps > (most ? most->n_steps : 0)) most = x;
+    }
+    if (most) {
+        v->series = xpl_step_series(s->steps.v[most->first].name);
+        v->step_ps = most->slowest_ps / (double)most->n_steps;
     }
     return n_series;
 }

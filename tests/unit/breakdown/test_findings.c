@@ -3,9 +3,12 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "analysis/products/values.h"
 #include "analysis/tools/findings/findings.h"
 #include "tests/check.h"
 #include "tests/hlo_maker.h"
+#include "tests/processor_time.h"
+#include "tests/sanitized.h"
 #include "tests/unit/breakdown/findings_render.h"
 #include "tests/unit/breakdown/slow_profiles.h"
 #include "tests/unit/opstats/device_profiles.h"
@@ -1028,6 +1031,40 @@ static void test_empty(void) {
     json_decref(all);
 }
 
+// Steps of which each has its own name: a look at all steps for each name would take minutes.
+static void test_many_series(void) {
+    enum { STEPS = 200000 };
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of((size_t)1 << 28);
+    struct xpl_time_breakdown b = {0};
+    const struct xpl_time_breakdown_value value = {.breakdown = &b};
+    const void *const products[] = {&value};
+    const struct xpl_tool_host host = {.name = XPL_STR("a"), .products = products};
+    const struct xpl_tool_input in = {.hosts = &host, .n_hosts = 1};
+    const struct xpl_opstats stats = {0};
+    const struct xpl_findings none = {0};
+    struct xpl_survey s;
+    struct xpl_verdict v;
+    struct xpl_error err = {0};
+    struct xpl_time_device *const device = xpl_vec_push(&arena, &b.devices);
+    CHECK(device);
+    *device = (struct xpl_time_device){.kind = XPL_DEVICE_GPU};
+    for (uint32_t i = 0; i < STEPS; i++) {
+        struct xpl_time_step *const step = xpl_vec_push(&arena, &b.steps);
+        struct xpl_time_row *const row = xpl_vec_push(&arena, &b.rows);
+        CHECK(step && row);
+        *step = (struct xpl_time_step){.number = i, .begin_ps = 2 * i, .end_ps = 2 * i + 2};
+        *row = (struct xpl_time_row){.step = i, .wall_ps = 2, .ps = {[XPL_TIME_COMPUTE] = 2}};
+        CHECK(xpl_arena_printf(&arena, &step->name, "%s%u", i < 3 ? "train " : "train", i));
+    }
+    const double begin = processor_s();
+    CHECK_OK(xpl_survey_make(&in, &stats, &arena, &s, &err), &err);
+    xpl_verdict_make(&s, &none, &v);
+    CHECK(processor_s() - begin < (is_sanitized() ? 20 : 4));
+    CHECK_EQ(s.steps.n, STEPS);
+    CHECK_STR(v.series, "train");
+    CHECK(v.step_ps > 1.9 && v.step_ps < 2.1);
+}
+
 int main(void) {
     test_causes();
     test_evidence();
@@ -1066,5 +1103,6 @@ int main(void) {
     test_only_compiling();
     test_unknown();
     test_empty();
+    test_many_series();
     return 0;
 }
