@@ -101,9 +101,11 @@ xpl_status_t xpl_iree_walk_chunks(struct xpl_iree_run *run, uint32_t types,
 bool xpl_iree_glob(xpl_str_t text, xpl_str_t glob) {
     size_t t = 0, g = 0, star = SIZE_MAX, resume = 0; // after the last star; where it matched up to
     if (glob.len == 0) return true;
+    text = xpl_str_sub(text, 0, XPL_IREE_GLOB_TEXT);
     while (t < text.len) {
         if (g < glob.len && glob.ptr[g] == '*') {
             star = ++g, resume = t;
+            if (g == glob.len) return true;
         } else if (g < glob.len && (glob.ptr[g] == '?' || glob.ptr[g] == text.ptr[t])) {
             g++, t++;
         } else if (star != SIZE_MAX) {

@@ -82,7 +82,9 @@ xpl_status_t xpl_iree_walk_chunks(struct xpl_iree_run *run, uint32_t types,
                                   xpl_iree_visit_fn *visit, void *ctx, struct xpl_error *err)
     XPL_NODISCARD;
 
-// Whether a glob of * and ? matches the whole text; an empty one matches everything.
+// Whether a glob of * and ? matches the whole text, of which the first 4,096 bytes count; an empty
+// one matches everything.
+enum { XPL_IREE_GLOB_TEXT = 4096 };
 bool xpl_iree_glob(xpl_str_t text, xpl_str_t glob);
 static inline bool xpl_iree_glob_z(const char *text, xpl_str_t glob) {
     const bool any = glob.len == 0 || (glob.len == 1 && glob.ptr[0] == '*');

@@ -159,7 +159,7 @@ bool xpl_iree_sessions_follow(struct xpl_iree_sessions *x, const struct xpl_iree
         ok = own(x, r);
     else if (r->chunk < XPL_IREE_N_CHUNK_TYPES && x->rows.n > 1)
         note_writer(x, r);
-    x->lately = false; // the record's header may name another session
+    x->lately = x->has_named = false; // the record's header may name another session
     if (ret_ended) *ret_ended = ended;
     return ok;
 }
@@ -170,7 +170,7 @@ xpl_str_t xpl_iree_sessions_name(const struct xpl_iree_sessions *x, uint32_t ses
 
 // The open session that the header names; NULL: none. A name that is not interned yet has no
 // session.
-static struct session *named(struct xpl_iree_sessions *x, const struct xpl_iree_record *r) {
+static struct session *find_named(struct xpl_iree_sessions *x, const struct xpl_iree_record *r) {
     struct session *const s = writer(x);
     if (!s || (s->id == r->session_id &&
                xpl_str_eq(xpl_iree_sessions_name(x, (uint32_t)s->index), r->name)))
@@ -178,6 +178,16 @@ static struct session *named(struct xpl_iree_sessions *x, const struct xpl_iree_
     struct alike *const alike = alike_of(x, r);
     struct session *const open = alike ? first_open(x, alike) : NULL;
     return open ? open : s;
+}
+
+// Once for all items of a record, whose name may be long.
+static struct session *named(struct xpl_iree_sessions *x, const struct xpl_iree_record *r) {
+    if (!x->has_named) {
+        const struct session *const s = find_named(x, r);
+        x->has_named = true;
+        x->named_plus_1 = s ? s->index + 1 : 0;
+    }
+    return x->named_plus_1 ? session_at(x, x->named_plus_1 - 1) : NULL;
 }
 
 uint32_t xpl_iree_sessions_open(struct xpl_iree_sessions *x, const struct xpl_iree_record *r,

@@ -26,6 +26,8 @@ struct xpl_iree_sessions {
     uint64_t writer_plus_1; // the session that wrote last; 0: none
     uint32_t lately_device, lately_session;
     bool lately; // the device of `lately_device` is of `lately_session`
+    bool has_named;
+    uint64_t named_plus_1; // the session that the record's header names; 0: none
 };
 void xpl_iree_sessions_init(struct xpl_iree_sessions *s);
 void xpl_iree_sessions_fini(struct xpl_iree_sessions *s);

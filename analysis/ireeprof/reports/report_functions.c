@@ -67,7 +67,8 @@ static bool add_dispatch(struct functions *x, const struct xpl_iree_dispatch *e)
                      XPL_IREE_NONE, id, &text);
     if (!xpl_iree_glob(name, x->run->options.filter)) return true;
     xpl_strid_t strid;
-    if (!xpl_intern_put(x->names, name, &strid)) return false;
+    // A long name is the bundle's, and stays.
+    if (!xpl_intern_put_view(x->names, name, &strid)) return false;
     struct key key = {.name = strid.v, .host = e->host};
     memcpy(key.workgroup_count, e->workgroup_count, sizeof key.workgroup_count);
     memcpy(key.workgroup_size, e->workgroup_size, sizeof key.workgroup_size);

@@ -75,7 +75,7 @@ static struct group *group_of(struct report *x, const struct xpl_iree_host_event
                     : NULL;
     xpl_strid_t name = {0};
     bool is_new;
-    if (f && x->model.by_session && !xpl_intern_put(x->names, f->name, &name)) return NULL;
+    if (f && x->model.by_session && !xpl_intern_put_view(x->names, f->name, &name)) return NULL;
     const struct group_key key = {.executable_id = is_function ? e->executable_id : 0,
                                   .device = e->physical_device_ordinal,
                                   .function_ordinal =

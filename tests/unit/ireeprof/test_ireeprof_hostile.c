@@ -610,6 +610,62 @@ static void test_long_names(void) {
     xpl_buf_fini(&x.out);
 }
 
+// Events of two functions in turn, whose names and whose record's name are long.
+static void test_shared_names(void) {
+    enum { EVENTS = 20000, LONG = 1 << 20, DEVICES = 2 };
+    static char name[LONG];
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
+    struct iree_run x = {0};
+    memset(name, 'a', LONG);
+    begin_bundle(&b);
+    end_record(&b, begin_record(&b, XPL_IREE_RECORD_BEGIN, 1, 0, ""));
+    end_record(&b, begin_record(&b, XPL_IREE_RECORD_BEGIN, 2, 0, ""));
+    size_t at = begin_chunk(&b, 0, "executable-functions");
+    for (uint32_t i = 0; i < 2; i++) {
+        struct xpl_iree_function f = {
+            .executable_id = 1, .function_ordinal = 64 * i, .name_length = LONG};
+        f.record_length = (uint32_t)(sizeof f + LONG);
+        xpl_buf_put(&b, &f, sizeof f);
+        xpl_buf_put(&b, name, LONG);
+    }
+    end_record(&b, at);
+    at = begin_chunk(&b, 0, "host-execution-events");
+    const uint32_t length = LONG;
+    memcpy(b.p + at + 64, &length, 4);
+    xpl_buf_put(&b, name, LONG);
+    for (uint32_t i = 0; i < EVENTS; i++) {
+        struct xpl_iree_host_event e = {.event_id = 1 + i,
+                                        .type = XPL_IREE_OP_DISPATCH,
+                                        .executable_id = 1,
+                                        .function_ordinal = 64 * (i % 2),
+                                        .physical_device_ordinal = i % DEVICES,
+                                        .start_host_time_ns = 10 * i,
+                                        .end_host_time_ns = 10 * i + 5};
+        PUT(&b, e);
+    }
+    end_record(&b, at);
+    end_record(&b, at);
+    uint64_t payload; // without the name
+    memcpy(&payload, b.p + at + 8, 8);
+    payload -= LONG;
+    memcpy(b.p + at + 8, &payload, 8);
+    const double start = cpu_seconds();
+    CHECK_OK(report(&b, "self", &x), &x.err);
+    CHECK_EQ(count_text(&x.out, "\"type\":\"self_time\""), 2);
+    xpl_buf_fini(&x.out);
+    CHECK_OK(report(&b, "functions", &x), &x.err);
+    CHECK_EQ(count_text(&x.out, "\"type\":\"function\""), 1);
+    xpl_buf_fini(&x.out);
+    CHECK_OK(report(&b, "dispatch", &x), &x.err);
+    CHECK_EQ(count_text(&x.out, "\"type\":\"host_dispatch_group\""), 2);
+    xpl_buf_fini(&x.out);
+    x.run.options.filter = XPL_STR("*b*a");
+    CHECK_OK(report(&b, "dispatch", &x), &x.err);
+    CHECK_EQ(count_text(&x.out, "\"type\":\"host_dispatch_group\""), 0);
+    CHECK(cpu_seconds() - start < SECONDS / 2);
+    xpl_buf_fini(&x.out);
+}
+
 // Typed records of the longest and the shortest length that can be written, of every kind.
 static void test_lengths_of_records(void) {
     static const uint32_t lengths[] = {UINT32_MAX, UINT32_MAX - 1, 0, 1};
@@ -658,5 +714,6 @@ int main(void) {
     test_iterations();
     test_members();
     test_long_names();
+    test_shared_names();
     return 0;
 }
