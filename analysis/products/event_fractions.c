@@ -27,9 +27,10 @@ struct reader {
     XPL_VEC(struct share) shares;
     struct xpl_map by_step_and_plane;
     struct xpl_map durations; // of steps, as the last plane with such an event has them
+    struct xpl_map own;       // durations of steps, by step and name of the plane
+    struct xpl_map n_own;     // how many of these a name has
     // Of the current plane:
-    struct xpl_map own; // durations of its steps
-    uint8_t *wanted;    // by event metadata: its name has the word
+    uint8_t *wanted; // by event metadata: its name has the word
     xpl_strid_t name;
     uint64_t n_events; // read so far, of all planes
 };
@@ -37,7 +38,7 @@ struct reader {
 // ---- events ----
 
 static bool add(struct reader *r, int64_t step, uint64_t duration_ps) {
-    const uint64_t *const whole = xpl_map_get(&r->own, (uint64_t)step, 0);
+    const uint64_t *const whole = xpl_map_get(&r->own, (uint64_t)step, r->name.v);
     bool is_new;
     if (r->barriers && (duration_ps == 0 || duration_ps == NO_WAIT_PS)) return true;
     if (!whole || !*whole) return true;
@@ -103,7 +104,6 @@ static bool mentions(const struct xpl_plane *p, xpl_str_t word) {
 }
 
 static bool begin_plane(struct reader *r, const struct xpl_plane *p) {
-    r->own = (struct xpl_map){0};
     r->wanted = xpl_arena_array(&r->scratch, p->n_event_md, sizeof *r->wanted);
     if (!r->wanted) return false;
     for (uint32_t i = 0; i < p->n_event_md; i++)
@@ -121,19 +121,23 @@ static bool counts(const struct xpl_plane *p, const struct xpl_step_event *s) {
                                          : XPL_STR(XPL_LINE_STEPS));
 }
 
-// Of steps of one group the longest counts.
-static bool read_durations(struct reader *r, const struct xpl_plane *p) {
+// Of steps of one group the longest counts.  Once for all planes of a name; *ret_n: how many.
+static bool read_durations(struct reader *r, const struct xpl_plane *p, uint64_t *ret_n) {
     size_t n;
+    bool is_new;
+    uint64_t *const n_own = xpl_map_put(&r->scratch, &r->n_own, r->name.v, 0, &is_new);
+    if (!n_own) return false;
     const struct xpl_step_event *const v = xpl_groups_steps(r->groups, p, &n);
-    for (size_t i = 0; i < n; i++) {
-        bool is_new;
+    for (size_t i = 0; is_new && i < n; i++) {
         if (!counts(p, &v[i])) continue;
         uint64_t *const own =
-            xpl_map_put(&r->scratch, &r->own, (uint64_t)v[i].group_id, 0, &is_new);
+            xpl_map_put(&r->scratch, &r->own, (uint64_t)v[i].group_id, r->name.v, NULL);
         if (!own) return false;
+        ++*n_own;
         const int64_t ps = v[i].has_device_time ? v[i].device_duration_ps : v[i].duration_ps;
         if ((uint64_t)ps > *own) *own = (uint64_t)ps;
     }
+    *ret_n = *n_own;
     return true;
 }
 
@@ -155,9 +159,10 @@ static xpl_status_t read_plane(struct reader *r, const struct xpl_plane *p, stru
     if (!begin_plane(r, p)) XPL_RETURN_OOM(err, "parts of steps");
     // Without one the name was rewritten meanwhile.
     const uint64_t *const last = xpl_map_get(&r->last, r->name.v, 0);
-    if (!read_durations(r, last ? &r->xs->planes[*last] : p) || !read_steps(r, p))
+    uint64_t n;
+    if (!read_durations(r, last ? &r->xs->planes[*last] : p, &n) || !read_steps(r, p))
         XPL_RETURN_OOM(err, "parts of steps");
-    if (!r->own.n) return XPL_OK;
+    if (!n) return XPL_OK;
     for (uint32_t i = 0; i < p->n_lines; i++)
         if (!xpl_groups_replaces_line(r->groups, &p->lines[i]))
             XPL_TRY(read_line(r, &p->lines[i], err));

@@ -141,6 +141,24 @@ static void test_planes(void) {
     fractions_are(space, "barrier-cores", 1, 3, 0.5f);
 }
 
+// Many planes have the name of one with many steps, which are read once: their number times that of
+// the steps would exceed the limit.
+static void test_equal_names(void) {
+    enum { PLANES = 200, STEPS = 2000 };
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_event_fractions f;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of((size_t)1 << 28);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open();
+    struct xpl_xspace *xs;
+    for (int i = 0; i < PLANES; i++)
+        br_core(&space, "/device:TPU:0", i + 1 < PLANES ? 2 : STEPS, BR_STEP_PS / 4);
+    CHECK_OK(xpl_xspace_open((xpl_bytes_t){space.p, space.n}, &arena, &exec, &xs, &err), &err);
+    CHECK_OK(xpl_event_fractions_make(xs, XPL_STR("barrier-cores"), &exec, &arena, LIMIT, &f, &err),
+             &err);
+    CHECK_EQ(f.n_planes, 1);
+    CHECK_EQ(f.planes[0].n, STEPS - 2);
+}
+
 static void test_message(void) {
     XPL_AUTO(xpl_buf_fini) struct xpl_buf space = barriers_fixture("hhh", 3, BR_STEP_PS / 4);
     struct xpl_buf out =
@@ -186,6 +204,7 @@ int main(void) {
     test_order_of_hosts();
     test_steps();
     test_planes();
+    test_equal_names();
     test_message();
     test_bad();
     return 0;
