@@ -10,6 +10,7 @@
 enum {
     CANCEL_EVERY = 8192,
     FEW_GROUPS = 4,
+    MD_AN_EVENT = 16,
     FIRST_BLOCK = 4, // durations
     MOST_OF_BLOCK = 4096
 };
@@ -31,6 +32,7 @@ struct reading {
     struct xpl_exec *exec;
     struct xpl_arena *arena, *scratch;
     uint32_t *group_of;       // by metadata: group + 1; 0: none yet.  Not by id
+    struct xpl_map groups_of; // the same, of a line with few events
     struct xpl_intern *names; // by id: of them; the number of a name is its group
     struct xpl_buf name;
     XPL_VEC(struct xpl_timings_group) groups;
@@ -50,16 +52,28 @@ static bool add_group(struct reading *r, xpl_str_t name) {
     return g != NULL;
 }
 
+static bool new_group(struct reading *r, const struct xpl_event *ev, uint32_t *ret) {
+    xpl_str_t name; // the profile's bytes may change
+    if (!xpl_arena_str(r->arena, r->l->line->plane->event_md[ev->md].name, &name) ||
+        !add_group(r, name))
+        return false;
+    *ret = (uint32_t)r->groups.n - 1;
+    return true;
+}
+
 static bool group_by_name(struct reading *r, const struct xpl_event *ev, uint32_t *ret) {
-    uint32_t *const g = &r->group_of[ev->md];
-    if (!*g) {
-        xpl_str_t name; // the profile's bytes may change
-        if (!xpl_arena_str(r->arena, r->l->line->plane->event_md[ev->md].name, &name) ||
-            !add_group(r, name))
-            return false;
-        *g = (uint32_t)r->groups.n;
+    if (r->group_of) {
+        uint32_t *const g = &r->group_of[ev->md];
+        if (!*g && !new_group(r, ev, ret)) return false;
+        *ret = *g ? *g - 1 : *ret;
+        *g = *ret + 1;
+        return true;
     }
-    *ret = *g - 1;
+    bool is_new;
+    uint64_t *const g = xpl_map_put(r->scratch, &r->groups_of, ev->md, 0, &is_new);
+    if (!g || (is_new && !new_group(r, ev, ret))) return false;
+    if (is_new) *g = *ret;
+    *ret = (uint32_t)*g;
     return true;
 }
 
@@ -227,15 +241,20 @@ static void reserve_groups(struct reading *r) {
     if (r->groups.v) r->groups.cap = (size_t)most;
 }
 
-static xpl_status_t read_line(struct reading *r) {
+// A table of all metadata would cost a line of few events more than these.
+static bool prepare_names(struct reading *r) {
     const struct xpl_line *const line = r->l->line;
+    const size_t n_md = line->plane->n_event_md;
+    if (r->rules->by_id) return (r->names = xpl_intern_new(r->arena, xpl_hash_seed())) != NULL;
+    if (line->n_events < n_md / MD_AN_EVENT) return true;
+    r->group_of = xpl_arena_zalloc(r->scratch, n_md * sizeof *r->group_of);
+    return r->group_of != NULL;
+}
+
+static xpl_status_t read_line(struct reading *r) {
     bool done;
     reserve_groups(r);
-    if (r->rules->by_id)
-        r->names = xpl_intern_new(r->arena, xpl_hash_seed());
-    else
-        r->group_of = xpl_arena_zalloc(r->scratch, line->plane->n_event_md * sizeof *r->group_of);
-    if (!r->names && !r->group_of) XPL_RETURN_OOM(r->err, "names of events");
+    if (!prepare_names(r)) XPL_RETURN_OOM(r->err, "names of events");
     XPL_TRY(read_events(r, &done));
     if (!done) XPL_TRY(read_unordered(r));
     pass_time(r, INT64_MAX);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tool events: counts of known lines, by our rules and by ejKernel's (docs/events.md), the names of
 // both, and options that are refused.
+#include "tests/processor_time.h"
+#include "tests/sanitized.h"
 #include "tests/unit/tools/ask_tool.h"
 #include "tests/xspace_maker.h"
 
@@ -436,6 +438,38 @@ static void test_cancelled(const char *rules, const char *match) {
     CHECK(at > 4); // each line at its begin, and once more
 }
 
+// As many lines of one event as names: no line makes a table of all names.
+static void test_many_lines(void) {
+    enum { MANY = 100000 };
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open(), out;
+    struct mk_plane p = mk_plane(1, "/device:GPU:0");
+    for (int64_t i = 1; i <= MANY; i++) {
+        struct xpl_buf entry = mk_open(), md = mk_open(), line = mk_line(i, "s"), ev = mk_open();
+        mk_int(&md, 1, i);
+        mk_text(&md, 2, "op");
+        mk_int(&entry, 1, i);
+        mk_close(&entry, 2, &md);
+        mk_close(&p.body, 4, &entry);
+        mk_int(&ev, 1, i);
+        mk_int(&ev, 3, 2);
+        mk_event_end(&line, &ev);
+        mk_line_end(&p, &line);
+    }
+    mk_plane_end(&p, &space);
+    const double begin = processor_s();
+    CHECK_OK(ask_tool(&(struct tool_request){.tool = "events",
+                                             .key = "rules",
+                                             .value = "own",
+                                             .spaces = &space,
+                                             .n = 1,
+                                             .limit = 1 << 28},
+                      &out, &err),
+             &err);
+    CHECK(processor_s() - begin < (is_sanitized() ? 30 : 4));
+    xpl_buf_putc(&out, 0);
+    CHECK(strstr((const char *)out.p, "{\"name\":\"op\",\"count\":100000,\"total_ps\":200000"));
+}
+
 int main(void) {
     test_own();
     test_order();
@@ -445,6 +479,7 @@ int main(void) {
     test_refused();
     test_no_plane();
     test_many_ids();
+    test_many_lines();
     test_cancelled("own", "e");
     test_cancelled("ejkernel", "child");
     return 0;
