@@ -10,19 +10,20 @@
 #include "base/text/utf8.h"
 #include "base/vec.h"
 
-static char lower(char c) {
-    return (char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
+enum { LONGEST_TEXT = 4096 }; // bytes: each event has the name made
+
+// The beginning of a text, with small (ASCII) letters.
+static xpl_str_t lower(xpl_str_t s, char to[LONGEST_TEXT]) {
+    s = xpl_str_sub(s, 0, LONGEST_TEXT);
+    for (size_t i = 0; i < s.len; i++)
+        to[i] = (char)(s.ptr[i] >= 'A' && s.ptr[i] <= 'Z' ? s.ptr[i] + ('a' - 'A') : s.ptr[i]);
+    return (xpl_str_t){to, s.len};
 }
 
-// Whether `part` is in `text`, in any case of (ASCII) letters.
+// Whether `part` is in the beginning of `text`, in any case of letters.
 static bool timings_has_text(xpl_str_t text, xpl_str_t part) {
-    for (size_t i = 0; i + part.len <= text.len; i++) {
-        size_t k = 0;
-        while (k < part.len && lower(text.ptr[i + k]) == lower(part.ptr[k]))
-            k++;
-        if (k == part.len) return true;
-    }
-    return false;
+    char in[LONGEST_TEXT], what[LONGEST_TEXT];
+    return part.len <= LONGEST_TEXT && xpl_str_has(lower(text, in), lower(part, what));
 }
 
 static int by_text(const void *a, const void *b) {
@@ -86,8 +87,6 @@ xpl_status_t xpl_timings_planes(const struct xpl_xspace *const *spaces, size_t n
 }
 
 // ---- names ----
-
-enum { LONGEST_TEXT = 4096 }; // bytes: each event has the name made
 
 // ejKernel takes 0 and empty texts for missing values.
 static bool has_value(const struct xpl_stat *s) {

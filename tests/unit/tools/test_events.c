@@ -438,6 +438,25 @@ static void test_cancelled(const char *rules, const char *match) {
     CHECK(at > 4); // each line at its begin, and once more
 }
 
+// A plane's name and what is looked for in it are long, and agree but for the last byte.
+static void test_long_names_of_planes(void) {
+    enum { LONG = 1 << 20, PART = 20000 };
+    static char name[LONG + 1], part[PART + 1];
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open(), out;
+    memset(name, 'a', LONG);
+    memset(part, 'a', PART);
+    part[PART - 1] = 'b';
+    struct mk_plane p = mk_plane(1, name);
+    mk_plane_end(&p, &space);
+    const double begin = processor_s();
+    CHECK_STATUS(try_events(&space, 1, (struct asked){{{"plane", part}}}, &out), XPL_NOT_FOUND,
+                 &err);
+    xpl_buf_fini(&out);
+    memset(part + 4000, 0, PART - 4000);
+    CHECK_OK(try_events(&space, 1, (struct asked){{{"plane", part}}}, &out), &err);
+    CHECK(processor_s() - begin < 2);
+}
+
 // As many lines of one event as names: no line makes a table of all names.
 static void test_many_lines(void) {
     enum { MANY = 100000 };
@@ -480,6 +499,7 @@ int main(void) {
     test_no_plane();
     test_many_ids();
     test_many_lines();
+    test_long_names_of_planes();
     test_cancelled("own", "e");
     test_cancelled("ejkernel", "child");
     return 0;
