@@ -143,9 +143,11 @@ void xpl_time_sum_device(const struct xpl_time_breakdown *b, size_t d, size_t *r
                          struct xpl_time_sums *ret);
 // The step in which a time of the breakdown lies; XPL_BETWEEN_STEPS: none.
 uint32_t xpl_time_step_at(const struct xpl_time_breakdown *b, uint64_t t);
-// A device that is idle in all of the window is one that the program does not use: its idle time
-// says nothing of the program.  docs/findings.md.
-bool xpl_time_is_used(const struct xpl_time_sums *s);
+// How long the busiest device works in all of the window; 0: none does.
+uint64_t xpl_time_most_work_ps(const struct xpl_time_breakdown *b);
+// A device that works less than a hundredth as long as the busiest one of its host is one that the
+// program does not use: its idle time says nothing of the program.  docs/findings.md.
+bool xpl_time_is_used(const struct xpl_time_sums *s, uint64_t most_work_ps);
 // For each device whether the program uses it, or true for all if it uses none; in `arena`.  NULL
 // at its limit.
 const bool *xpl_time_used_devices(const struct xpl_time_breakdown *b, struct xpl_arena *arena);

@@ -27,19 +27,37 @@ uint32_t xpl_time_step_at(const struct xpl_time_breakdown *b, uint64_t t) {
     return low < b->steps.n && b->steps.v[low].begin_ps <= t ? (uint32_t)low : XPL_BETWEEN_STEPS;
 }
 
-bool xpl_time_is_used(const struct xpl_time_sums *s) {
-    for (size_t c = 0; c < XPL_TIME_INPUT; c++)
-        if (s->ps[c]) return true;
-    return false;
+// What the device does itself: an idle one has the host's copies and callbacks, too.
+static uint64_t own_work_ps(const struct xpl_time_sums *s) {
+    return s->ps[XPL_TIME_COMPUTE] + s->ps[XPL_TIME_OVERLAPPED] + s->ps[XPL_TIME_COLLECTIVES] +
+           s->ps[XPL_TIME_DEVICE_COPIES];
+}
+
+uint64_t xpl_time_most_work_ps(const struct xpl_time_breakdown *b) {
+    uint64_t most_ps = 0;
+    size_t row = 0;
+    for (size_t d = 0; d < b->devices.n; d++) {
+        struct xpl_time_sums sums;
+        xpl_time_sum_device(b, d, &row, &sums);
+        if (own_work_ps(&sums) > most_ps) most_ps = own_work_ps(&sums);
+    }
+    return most_ps;
+}
+
+bool xpl_time_is_used(const struct xpl_time_sums *s, uint64_t most_work_ps) {
+    enum { LEAST_PART = 100 };
+    if (most_work_ps) return own_work_ps(s) >= most_work_ps / LEAST_PART;
+    return s->ps[XPL_TIME_HOST_COPIES] || s->ps[XPL_TIME_CALLBACK];
 }
 
 const bool *xpl_time_used_devices(const struct xpl_time_breakdown *b, struct xpl_arena *arena) {
     bool *const used = xpl_arena_array(arena, b->devices.n, sizeof *used), any = false;
+    const uint64_t most_ps = xpl_time_most_work_ps(b);
     size_t row = 0;
     for (size_t d = 0; used && d < b->devices.n; d++) {
         struct xpl_time_sums sums;
         xpl_time_sum_device(b, d, &row, &sums);
-        any |= used[d] = xpl_time_is_used(&sums);
+        any |= used[d] = xpl_time_is_used(&sums, most_ps);
     }
     if (used && !any) memset(used, true, b->devices.n * sizeof *used);
     return used;

@@ -120,12 +120,13 @@ static bool add_device(struct making *m, const struct xpl_time_breakdown *b,
 
 // With `used`: of the devices those that the program uses.
 static bool add_devices(struct making *m, const struct xpl_time_breakdown *b, bool used) {
+    const uint64_t most_ps = xpl_time_most_work_ps(b);
     size_t row = 0;
     for (size_t d = 0; d < b->devices.n; d++) {
         struct xpl_time_sums sums;
         const size_t first = row;
         xpl_time_sum_device(b, d, &row, &sums);
-        if (used && !xpl_time_is_used(&sums)) continue;
+        if (used && !xpl_time_is_used(&sums, most_ps)) continue;
         if (!add_device(m, b, &sums, first, row)) return false;
     }
     return true;

@@ -295,8 +295,8 @@ void xpl_findings_of_devices(const struct xpl_survey *s, struct xpl_findings *ou
                                       ? xpl_finding_add_fact(out, XPL_FINDING_IDLE_DEVICES)
                                       : NULL;
     if (f)
-        (void)snprintf(f->text, sizeof f->text, "%zu of %zu devices do nothing", s->n_idle_devices,
-                       s->n_idle_devices + s->n_devices);
+        (void)snprintf(f->text, sizeof f->text, "%zu of %zu devices do nothing, or hardly anything",
+                       s->n_idle_devices, s->n_idle_devices + s->n_devices);
 }
 
 // ---- memory ----

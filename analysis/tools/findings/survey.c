@@ -32,6 +32,7 @@ static void add_device(struct xpl_survey *s, struct xpl_survey_device d,
 
 static void add_host(struct xpl_survey *s, uint32_t host) {
     const struct xpl_time_breakdown *const b = s->hosts[host].b;
+    const uint64_t most_ps = xpl_time_most_work_ps(b);
     size_t at = 0;
     if (b->framework > s->framework) s->framework = b->framework;
     for (uint32_t i = 0; i < b->devices.n; i++) {
@@ -40,7 +41,7 @@ static void add_host(struct xpl_survey *s, uint32_t host) {
         const size_t first = at;
         xpl_time_sum_device(b, i, &at, &sums);
         d.n_rows = at - first;
-        if (xpl_time_is_used(&sums))
+        if (xpl_time_is_used(&sums, most_ps))
             add_device(s, d, &sums, b->devices.v[i].kind);
         else
             s->n_idle_devices++;
