@@ -175,8 +175,8 @@ struct host_times {
 // A step of a core, in the order of the answer.
 struct core_step {
     const struct xpl_step_info *info;
-    const struct xpl_core_details *core; // NULL: nothing else is known of it, it is left out
-    size_t next;                         // of the same host; SIZE_MAX: none
+    const xpl_str_t *host; // NULL: it is not known, the core is left out
+    size_t next;           // of the same host; SIZE_MAX: none
     struct times times;
 };
 
@@ -185,6 +185,7 @@ struct pod {
     const struct xpl_opstats *stats;
     struct core_step *steps;
     size_t *first; // of each host of the input; SIZE_MAX: none
+    bool numbered; // a core's number says its host: each host of the input has steps
 };
 
 // ---- the steps of cores ----
@@ -204,19 +205,42 @@ static const struct xpl_core_details *core_of(const struct xpl_opstats *s, uint3
     return n ? bsearch(&key, s->core_id_to_details.v, n, sizeof key, by_core) : NULL;
 }
 
-// The index of the core's host; SIZE_MAX: no host has this name.
-static size_t host_of(const struct xpl_tool_input *in, const struct xpl_core_details *core) {
+static size_t number_of_host(const struct xpl_tool_input *in, uint32_t core_id) {
+    return in->n_hosts > 1 ? core_id / XPL_CORES_PER_HOST : 0;
+}
+
+// The index of the core's host; SIZE_MAX: no host has this name.  core: NULL where the profile says
+// nothing else of it, as a TPU's may.
+static size_t host_of(const struct pod *p, const struct xpl_core_details *core, uint32_t core_id) {
+    const struct xpl_tool_input *const in = p->in;
+    if (!core) return p->numbered ? number_of_host(in, core_id) : SIZE_MAX;
     if (in->n_hosts == 1) return 0;
     const struct xpl_tool_host *const h =
         bsearch(&core->hostname, in->hosts, in->n_hosts, sizeof *h, by_name);
     return h ? (size_t)(h - in->hosts) : SIZE_MAX;
 }
 
+static bool are_numbered(const struct pod *p) {
+    const struct xpl_step_db *const steps = &p->stats->step_db;
+    const struct xpl_common_options *const o = p->in->options;
+    size_t most = 0;
+    for (size_t i = 0; i < steps->step_sequence.n; i++) {
+        const struct xpl_per_core_step_info *const step = &steps->step_sequence.v[i];
+        for (size_t k = 0; k < step->step_info_per_core.n; k++) {
+            const size_t host = number_of_host(p->in, step->step_info_per_core.v[k].core_id);
+            if (host > most) most = host;
+        }
+    }
+    return !o->xprof_exact && most + 1 == p->in->n_hosts;
+}
+
 static void list_step(struct pod *p, const struct xpl_step_info *info, size_t at) {
     struct core_step *const c = &p->steps[at];
-    *c = (struct core_step){info, core_of(p->stats, info->core_id), SIZE_MAX, sum_up(info)};
-    const size_t host = c->core ? host_of(p->in, c->core) : SIZE_MAX;
+    const struct xpl_core_details *const core = core_of(p->stats, info->core_id);
+    const size_t host = host_of(p, core, info->core_id);
+    *c = (struct core_step){info, core ? &core->hostname : NULL, SIZE_MAX, sum_up(info)};
     if (host == SIZE_MAX) return;
+    if (!core) c->host = &p->in->hosts[host].name;
     c->next = p->first[host];
     p->first[host] = at;
 }
@@ -230,6 +254,7 @@ static bool list_steps(struct pod *p, struct xpl_arena *arena) {
     p->steps = xpl_arena_array(arena, n, sizeof *p->steps);
     p->first = xpl_arena_array(arena, p->in->n_hosts, sizeof *p->first);
     if (!p->steps || !p->first) return false;
+    p->numbered = are_numbered(p);
     for (size_t i = 0; i < p->in->n_hosts; i++)
         p->first[i] = SIZE_MAX;
     for (size_t i = 0; i < steps->step_sequence.n; i++)
@@ -313,7 +338,7 @@ static xpl_str_t find_bottleneck(const struct times *t) {
 static void put_core(struct xpl_buf *b, const struct core_step *c) {
     const struct xpl_step_info *const info = c->info;
     xpl_buf_printf(b, "\"%" PRIu32 "\":", info->core_id);
-    put_text(b, "{\"hostName\":", c->core->hostname);
+    put_text(b, "{\"hostName\":", *c->host);
     xpl_buf_printf(b, ",\"chipId\":0,\"nodeId\":0,\"stepNum\":%" PRIu32, info->step_num);
     put_microseconds(b, ",\"totalDurationUs\":", info->duration_ps);
     put_text(b, ",\"bottleneck\":", find_bottleneck(&c->times));
@@ -325,13 +350,13 @@ static void put_core(struct xpl_buf *b, const struct core_step *c) {
     put(b, "}}");
 }
 
-// Cores of which nothing else is known are left out.
+// XProf leaves out cores of which nothing else is known.
 static void put_step(struct xpl_buf *b, const struct xpl_per_core_step_info *step,
                      const struct core_step *cores) {
     bool any = false;
     xpl_buf_printf(b, "{\"stepNum\":%" PRIu32 ",\"podStatsPerCore\":{", step->step_num);
     for (size_t i = 0; i < step->step_info_per_core.n; i++) {
-        if (!cores[i].core) continue;
+        if (!cores[i].host) continue;
         if (any) xpl_buf_putc(b, ',');
         any = true;
         put_core(b, &cores[i]);
@@ -398,7 +423,7 @@ static const struct xpl_product *const kNeeds[] = {
 
 const struct xpl_tool xpl_tool_pod_viewer = {
     .name = "pod_viewer",
-    .version = 4,
+    .version = 5,
     .needs = kNeeds,
     .facts = XPL_FACT_STEPS,
     .hosts = XPL_HOSTS_ALL,

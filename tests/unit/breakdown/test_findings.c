@@ -15,16 +15,20 @@
 #include "tests/wire_text.h"
 
 // Takes over the profiles.
-static json_t *found(struct xpl_buf *spaces, size_t n) {
+static json_t *answered(const char *tool, struct xpl_buf *spaces, size_t n) {
     struct xpl_buf out;
     struct xpl_error err = {0};
-    CHECK_OK(findings_of(spaces, n, &out, &err), &err);
+    CHECK_OK(answer_of(tool, spaces, n, &out, &err), &err);
     json_t *const all = json_loadb((const char *)out.p, out.n, JSON_REJECT_DUPLICATES, NULL);
     CHECK(all);
     xpl_buf_fini(&out);
     for (size_t i = 0; i < n; i++)
         xpl_buf_fini(&spaces[i]);
     return all;
+}
+
+static json_t *found(struct xpl_buf *spaces, size_t n) {
+    return answered("findings", spaces, n);
 }
 
 static json_t *finding(json_t *all, const char *kind) {
@@ -183,11 +187,11 @@ static void test_idle_devices(void) {
                        i == 1   ? "/device:GPU:1"
                        : i == 2 ? "/device:GPU:2"
                                 : "/device:GPU:3");
+        if (i == 1) mk_plain(&p, &stream, "gemm", 20 * kUs, kUs / 4);
         if (i < 3) mk_plain(&p, &stream, "gemm", 500 * kUs, 10 * kUs);
         mk_line_end(&p, &stream);
         mk_plane_end(&p, &space);
     }
-        if (i == 1) mk_plain(&p, &stream, "gemm", 20 * kUs, kUs / 4);
     json_t *const all = found(&space, 1), *const f = finding(all, "idle_devices");
     CHECK(f && number(f, "share_percent") <= 0 && number(f, "saving_percent") <= 0);
     CHECK_STR(json_string_value(json_object_get(f, "text")),
@@ -797,6 +801,40 @@ static struct xpl_buf computing(int64_t flops, int64_t bytes, const char *last,
     return space;
 }
 
+// Cores of which the profile has no details are in pod_viewer, with the causes of the breakdown.
+static void test_pod_of_tpus(void) {
+    struct xpl_buf spaces[2];
+    for (size_t h = 0; h < 2; h++) {
+        struct xpl_buf space = mk_open(), ops = mk_line(2, "XLA Ops"),
+                       modules = mk_line(1, "XLA Modules");
+        struct mk_plane p;
+        mk_plane_begin(&p, 3, "/device:TPU:0");
+        for (unsigned i = 0; i < 3; i++) {
+            mk_plain(&p, &modules, "jit_step(7)", 100 * i * kUs, 100 * kUs);
+            mk_plain(&p, &ops, "%fusion.1 = f32[8] fusion()", 100 * i * kUs, 70 * kUs);
+            mk_plain(&p, &ops, "%all-reduce.1 = f32[8] all-reduce()", (100 * i + 70) * kUs,
+                     30 * kUs);
+        }
+        mk_line_end(&p, &modules);
+        mk_line_end(&p, &ops);
+        mk_plane_end(&p, &space);
+        spaces[h] = space;
+    }
+    json_t *const pod = answered("pod_viewer", spaces, 2);
+    json_t *const steps = json_object_get(json_object_get(pod, "podStatsSequence"), "podStatsMap");
+    CHECK_EQ(json_array_size(steps), 3);
+    for (size_t i = 0; i < 3; i++)
+        for (size_t h = 0; h < 2; h++) {
+            json_t *const cores = json_object_get(json_array_get(steps, i), "podStatsPerCore");
+            json_t *const core = json_object_get(cores, h ? "1003" : "3");
+            CHECK_STR(json_string_value(json_object_get(core, "hostName")), h ? "h1" : "h0");
+            json_t *const times = json_object_get(core, "stepBreakdownUs");
+            CHECK_REAL(number(times, "1"), 70, 1e-6);
+            CHECK_REAL(number(times, "3"), 30, 1e-6);
+        }
+    json_decref(pod);
+}
+
 // What XLA knows nothing of is not judged, whatever its bytes.
 static void test_unknown_cost(void) {
     struct xpl_buf space = computing(100000000, 0, "custom-call.3", "custom-call");
@@ -1077,6 +1115,7 @@ int main(void) {
     test_advice_of_copies();
     test_advice_of_queues();
     test_idle_devices();
+    test_pod_of_tpus();
     test_compile_at_start();
     test_outliers();
     test_once();
