@@ -407,7 +407,8 @@ static bool read_special(struct xpl_host_reader *r, struct line_pass *l,
                          const struct xpl_read_event *e, struct xpl_span span) {
     const struct name *const n = &r->names[e->ev.md];
     bool is_op = false;
-    l->n_launches += n->work == XPL_WORK_LAUNCH;
+    const bool is_function = n->program && !n->annotation; // of Python, which are many
+    l->n_launches += n->work == XPL_WORK_LAUNCH && !is_function;
     l->puts |= n->puts;
     r->k->b->n_graph_breaks += n->resumes;
     if (r->k->host.work && !l->is_input && !count_work(r, e, span)) return false;

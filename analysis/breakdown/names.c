@@ -161,9 +161,13 @@ enum {
 static const struct {
     const char *text;
     unsigned kinds;
-} kWords[26][10] = {
+} kWords[26][16] = {
     // in small letters, by the first one, up to a NULL
-    ['a' - 'a'] = {{"adapter", ADAPTER}, {"api", ROLE}, {"audio", CONTENTS}},
+    ['a' - 'a'] = {{"adapter", ADAPTER},
+                   {"api", ROLE},
+                   {"assemble", VERB},
+                   {"audio", CONTENTS},
+                   {"augment", VERB}},
     ['b' - 'a'] = {{"batch", DATA | BATCH}, {"batches", DATA | BATCH}},
     ['c' - 'a'] = {{"checkpoint", CHECKPOINT | SAVES},
                    {"checkpointer", CHECKPOINT | SAVER},
@@ -179,6 +183,9 @@ static const struct {
                    {"datamodule", LOADER},
                    {"dataset", DATA | BATCH},
                    {"datasets", DATA | BATCH},
+                   {"deserialise", WRITES},
+                   {"deserialize", WRITES},
+                   {"download", VERB},
                    {"dump", WRITES}},
     ['e' - 'a'] = {{"example", DATA}, {"examples", DATA | BATCH}},
     ['f' - 'a'] = {{"fetch", READS | LOADS}},
@@ -193,7 +200,8 @@ static const struct {
                    {"iterate", VERB},
                    {"iterator", VERB | LOADS}},
     ['l' - 'a'] = {{"lib", ROLE},
-                   {"load", READS | LOADS},
+                   {"leaves", STATE},
+                   {"load", READS | LOADS | WRITES},
                    {"loader", LOADER},
                    {"loaders", LOADER},
                    {"loading", READS | LOADS}},
@@ -210,7 +218,9 @@ static const struct {
                    {"pipeline", PIPELINE},
                    {"prefetch", READS | LOADS},
                    {"prepare", VERB},
-                   {"produce", VERB}},
+                   {"preprocess", VERB},
+                   {"produce", VERB},
+                   {"pytree", STATE}},
     ['r' - 'a'] = {{"read", READS | LOADS},
                    {"record", DATA},
                    {"records", DATA},
@@ -221,20 +231,30 @@ static const struct {
                    {"save", WRITES},
                    {"saver", ROLE},
                    {"saving", WRITES | SAVES},
+                   {"serialise", WRITES},
+                   {"serialize", WRITES},
                    {"shard", DATA},
                    {"shards", DATA},
+                   {"shuffle", VERB},
+                   {"snapshot", STATE},
                    {"state", STATE},
+                   {"store", WRITES},
                    {"stream", READS}},
-    ['t' - 'a'] = {{"text", CONTENTS}, {"texts", CONTENTS}, {"tokens", CONTENTS}},
+    ['t' -
+        'a'] = {{"text", CONTENTS}, {"texts", CONTENTS}, {"tokenize", VERB}, {"tokens", CONTENTS}},
     ['u' - 'a'] = {{"utils", ROLE}},
     ['v' - 'a'] = {{"variables", STATE}, {"video", CONTENTS}},
-    ['w' - 'a'] = {{"wait", VERB | LOADS}, {"waiting", VERB}, {"weights", STATE}, {"writer", ROLE}},
+    ['w' - 'a'] = {{"wait", VERB | LOADS},
+                   {"waiting", VERB},
+                   {"weights", STATE},
+                   {"write", WRITES},
+                   {"writer", ROLE}},
     ['y' - 'a'] = {{"yield", VERB}},
 };
 
 struct words {
     unsigned kinds; // of all
-    size_t n;
+    size_t n, n_data;
     bool ends_in_pipeline;
 };
 
@@ -272,6 +292,7 @@ static struct words words_of(xpl_str_t s) {
         word[len] = '\0';
         const unsigned kinds = kinds_of(word);
         w.n++;
+        w.n_data += (kinds & DATA) != 0;
         w.kinds |= kinds;
         w.ends_in_pipeline = kinds & PIPELINE;
     }
@@ -281,8 +302,9 @@ static struct words words_of(xpl_str_t s) {
 static bool are_input(const struct words *w) {
     if (w->kinds & LOADER) return true;
     if (w->kinds & READS && w->kinds & CONTENTS) return true;
-    return w->kinds & DATA &&
-           (w->kinds & (VERB | READS) || w->n == 1 || (w->n == 2 && w->ends_in_pipeline));
+    // "sample_batch" has two words for data.
+    return w->n_data && (w->kinds & (VERB | READS) || w->n_data > 1 || w->n == 1 ||
+                         (w->n == 2 && w->ends_in_pipeline));
 }
 
 static bool is_input_name(xpl_str_t name) {
@@ -411,6 +433,15 @@ static bool is_checkpoint_module(xpl_str_t file) {
     return w.kinds & SAVER || (w.kinds & SAVES && w.kinds & ROLE);
 }
 
+// JAX traces and starts ops there: one by one, where a program applies a model without jit.
+static bool is_jax_starting(xpl_str_t file) {
+    static const char *const kFiles[] = {"$pjit.py", "$partial_eval.py", "$api_util.py", "$pxla.py",
+                                         "$lax.py",  "$lax_numpy.py",    "$ufuncs.py"};
+    for (size_t i = 0; i < COUNT(kFiles); i++)
+        if (xpl_str_eq(file, xpl_str_from(kFiles[i]))) return true;
+    return false;
+}
+
 bool xpl_adapts_input(xpl_str_t name) {
     if (!name.len || name.ptr[0] != '$') return false;
     const struct words w = words_of(xpl_str_sub(name, 0, xpl_str_find(name, XPL_STR(":"), 0)));
@@ -481,6 +512,7 @@ static enum xpl_host_work python_work(xpl_str_t name) {
     if (is_iteration(file, function) || are_input(&w) || is_input_module(file) ||
         is_element(file, function))
         return XPL_WORK_INPUT;
+    if (is_jax_starting(file)) return XPL_WORK_LAUNCH;
     return xpl_adapts_input(name) ? XPL_WORK_INPUT : XPL_WORK_OTHER;
 }
 

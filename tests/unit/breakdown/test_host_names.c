@@ -2,8 +2,9 @@
 // What the host is at by the names of its events, in profiles of which that is known.
 #include "tests/unit/breakdown/broken_down.h"
 
-// An element of a dataset is input, unless the program starts work there: an array's element.
-static void test_elements(void) {
+// Names say what functions do.  An element of a dataset is input, unless the program starts work
+// there: an array's element.
+static void test_functions(void) {
     static const struct {
         const char *outer, *inner;
         enum xpl_time_cause cause;
@@ -11,6 +12,12 @@ static void test_elements(void) {
         {"$rows.py:7 __getitem__", "$time sleep", XPL_TIME_INPUT},
         {"$rows.py:7 __getitem__", "PjitFunction(dynamic_slice)", XPL_TIME_LAUNCH},
         {"$os.py:676 __getitem__", "$time sleep", XPL_TIME_HOST},
+        {"$job.py:7 preprocess_batch", "$time sleep", XPL_TIME_INPUT},
+        {"$job.py:7 sample_batch", "$time sleep", XPL_TIME_INPUT},
+        {"$job.py:7 build_model", "$time sleep", XPL_TIME_HOST},
+        {"$module.py:9 apply", "$pjit.py:466 _trace_for_jit", XPL_TIME_LAUNCH},
+        {"$_serialisation.py:9 tree_serialise_leaves", "$time sleep", XPL_TIME_CHECKPOINT},
+        {"$job.py:7 load_weights", "$time sleep", XPL_TIME_CHECKPOINT},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct slow_cpu s;
@@ -126,7 +133,7 @@ static void test_eager(void) {
 }
 
 int main(void) {
-    test_elements();
+    test_functions();
     test_copies_of_input();
     test_retracing();
     test_kinds_of_compiles();
