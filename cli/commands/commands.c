@@ -389,8 +389,8 @@ const struct xpl_command xpl_command_rows[] = {
      .examples = "xplanectl hlo my_run\nxplanectl hlo my_run 'jit_step(10)' --text long\n"
                  "xplanectl hlo my_run 10 --memory lines\n"},
     {.name = "iree",
-     .run = xpl_cmd_iree,
-     .report = xpl_cmd_iree_report,
+     .run = xpl_bundle_command,
+     .report = xpl_bundle_report_name,
      .max = 4096,
      .arguments = "REPORT RUN or capture -- PROGRAM...",
      .help = "a report on a profile bundle of IREE (*.ireeprof), or a capture of one",

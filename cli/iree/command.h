@@ -5,8 +5,8 @@
 
 #include "cli/args.h"
 
-int xpl_cmd_iree(const struct xpl_args *a);
+int xpl_bundle_command(const struct xpl_args *a);
 // As xpl_command.report.
-const char *xpl_cmd_iree_report(size_t i, const char **ret_help);
+const char *xpl_bundle_report_name(size_t i, const char **ret_help);
 
 #endif

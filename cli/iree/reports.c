@@ -292,7 +292,7 @@ static int no_decoder(const char *report) {
     return XPL_EXIT_USAGE;
 }
 
-const char *xpl_cmd_iree_report(size_t i, const char **ret_help) {
+const char *xpl_bundle_report_name(size_t i, const char **ret_help) {
     size_t n;
     const struct xpl_iree_report *const reports = xpl_iree_reports(&n);
     if (i >= n) return NULL;
@@ -300,7 +300,7 @@ const char *xpl_cmd_iree_report(size_t i, const char **ret_help) {
     return reports[i].name;
 }
 
-int xpl_cmd_iree(const struct xpl_args *args) {
+int xpl_bundle_command(const struct xpl_args *args) {
     const char *const name = args->n_rest > 1 ? args->rest[1] : "";
     if (strcmp(name, "capture") == 0) return xpl_iree_capture_program(args);
     const struct xpl_iree_report *const report = xpl_iree_report_find(xpl_str_from(name));
