@@ -155,6 +155,12 @@ if grep -rnE '"[^"]*\.xplane\.' agent analysis base capture cli client rpc serve
     echo "check_layers: ask analysis/formats/format.h which files are profiles" >&2
     bad=1
 fi
+# A format with tools of its own, IREE, is named by its rows and the files of its rows alone.
+if grep -rliE 'iree' agent analysis base capture cli client rpc server sql storage --include='*.[ch]' |
+    grep -vE '^(analysis/ireeprof|cli/iree)/|/iree\w*\.c$|^analysis/(formats|products|tools)/rows\.h$|^cli/commands/commands\.c$'; then
+    echo "check_layers: only rows of tables name a format" >&2
+    bad=1
+fi
 # Waits use the monotonic clock.
 if grep -rnE 'pthread_cond_timedwait|sem_timedwait' base analysis sql storage rpc capture agent server client cli \
     --include='*.[ch]' | grep -v '^base/cond.c'; then

@@ -642,6 +642,13 @@ class Layers(Planted):
                 self.plant(analysis__wire__a_dot_c=line + "\n")
                 self.assertIn(why, self.layers())
 
+    def test_formats_outside_of_tables(self):
+        self.plant(server__a_dot_c="bool is_iree;\n", analysis__tools__iree_a_dot_c="bool is_iree;\n")
+        found = self.layers()
+        self.assertIn("only rows of tables name a format", found)
+        self.assertIn("server/a.c", found)
+        self.assertNotIn("iree_a.c", found)
+
     def test_sqlite_outside_of_the_store(self):
         self.plant(server__a_dot_c="#include <sqlite3.h>\n")
         self.assertIn("only storage/store/sqlite/ and sql/ include sqlite3.h", self.layers())
