@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // `xplanectl hlo`: the HLO programs of a session, or of files, one of them as text, and what holds
-// its memory.  The tools hlo_modules, graph_viewer and memory_viewer answer, through a daemon or
-// without one.
+// its memory.  The tools hlo_modules with op_list, graph_viewer and memory_viewer answer, through a
+// daemon or without one.
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -10,6 +11,7 @@
 #include "cli/csv/csv.h"
 #include "cli/document/document.h"
 #include "cli/runs/answer.h"
+#include "cli/table.h"
 
 static const char *const texts[][2] = {
     {"short", "short_txt"}, {"long", "long_txt"}, {"pbtxt", "pbtxt"}, {"pb", "pb"},
@@ -34,12 +36,8 @@ static int run_tool(const struct xpl_args *args, const char *tool, const char **
     a.options = options;
     a.n_options = n_options;
     int status = xpl_run_answer(&a, tool, args->rest[1], &answer);
-    if (xpl_is_answered(status)) {
-        const bool shown = a.csv && !a.memory
-                               ? xpl_csv_show_text(&a, answer.p, answer.n, NULL) == XPL_EXIT_OK
-                               : xpl_write_answer(&a, tool, answer.p, answer.n);
-        if (!shown) status = XPL_EXIT_FAILED;
-    }
+    if (xpl_is_answered(status) && !xpl_write_answer(&a, tool, answer.p, answer.n))
+        status = XPL_EXIT_FAILED;
     xpl_run_answer_fini(&answer);
     return status;
 }
@@ -66,9 +64,7 @@ static void refuse(const char *rule, const char *given, const char *list) {
 // False when the words do not fit together.
 static bool read_request(const struct xpl_args *a, const char *module, struct hlo_request *q) {
     const char *const type = type_of(a->text ? a->text : "short");
-    *q = (struct hlo_request){.tool = !module     ? "hlo_modules"
-                                      : a->memory ? "memory_viewer"
-                                                  : "graph_viewer"};
+    *q = (struct hlo_request){.tool = a->memory ? "memory_viewer" : "graph_viewer"};
     if (!type || (a->text && (!module || a->memory))) {
         refuse("--text is short, long, pbtxt, pb, json, dot or html, and needs a MODULE",
                type ? NULL : a->text, "short|long|pbtxt|pb|json|dot|html");
@@ -86,9 +82,7 @@ static bool read_request(const struct xpl_args *a, const char *module, struct hl
         return false;
     }
     if (module) add(q, is_number(module) ? "program_id" : "module_name", module);
-    if (!module)
-        add(q, "format", a->json || a->csv ? "json" : "text");
-    else if (a->memory)
+    if (a->memory)
         add(q, "view", a->memory);
     else
         add(q, "type", type);
@@ -97,16 +91,28 @@ static bool read_request(const struct xpl_args *a, const char *module, struct hl
     return true;
 }
 
+static int out_of_memory(void) {
+    (void)fputs("xplanectl: out of memory\n", stderr);
+    return XPL_EXIT_FAILED;
+}
+
+// The tool's answer as JSON, of which the caller gets the exit status; NULL: none.
+static json_t *ask(const struct xpl_args *args, const char *tool, int *status) {
+    struct xpl_run_answer answer;
+    *status = xpl_run_answer(args, tool, args->rest[1], &answer);
+    json_t *const all = xpl_is_answered(*status) ? xpl_document_read(answer.p, answer.n) : NULL;
+    if (!all && xpl_is_answered(*status)) *status = XPL_EXIT_FAILED;
+    xpl_run_answer_fini(&answer);
+    return all;
+}
+
 // Puts the only program whose name begins with `module` into `ret`; false: none, or several, or
 // the name is complete.
 static bool find_module(const struct xpl_args *args, const char *module, char *ret, size_t size) {
-    static const char *options[] = {"format", "json"};
-    struct xpl_run_answer answer;
     struct xpl_args a = *args;
-    a.options = options;
-    a.n_options = 1;
-    const int status = xpl_run_answer(&a, "hlo_modules", args->rest[1], &answer);
-    json_t *const list = xpl_is_answered(status) ? xpl_document_read(answer.p, answer.n) : NULL;
+    a.n_options = 0;
+    int status;
+    json_auto_t *list = ask(&a, "hlo_modules", &status);
     const size_t n = strlen(module);
     bool found = false, several = false;
     for (size_t i = 0; i < json_array_size(list); i++) {
@@ -115,9 +121,113 @@ static bool find_module(const struct xpl_args *args, const char *module, char *r
         several |= !name[n] || (found && strcmp(name, ret) != 0);
         found = found || (size_t)snprintf(ret, size, "%s", name) < size;
     }
-    json_decref(list);
-    xpl_run_answer_fini(&answer);
     return found && !several;
+}
+
+// ---- the list ----
+
+static json_int_t time_of(const json_t *o) {
+    return json_integer_value(json_object_get(o, "self_time_ps"));
+}
+
+// The self times of ops by their programs' ids, the caller's to free; NULL: out of memory.
+static json_t *sums_of(const json_t *ops) {
+    json_t *const sums = json_object();
+    size_t i;
+    const json_t *op;
+    bool added = sums;
+    json_array_foreach(ops, i, op) {
+        const char *const id = xpl_document_chars(op, "program_id");
+        const json_int_t before = json_integer_value(json_object_get(sums, id));
+        added = added && json_object_set_new(sums, id, json_integer(before + time_of(op))) == 0;
+    }
+    if (added) return sums;
+    json_decref(sums);
+    return NULL;
+}
+
+// Sets how long devices of `host` ran each of its programs.  Returns the exit status.
+static int add_times(const struct xpl_args *args, json_t *programs, const char *host) {
+    struct xpl_args a = *args;
+    a.hosts = &host;
+    a.n_hosts = 1;
+    int status;
+    size_t i;
+    json_t *m;
+    json_auto_t *all = ask(&a, "op_list", &status);
+    if (!all) return XPL_EXIT_PARTLY;
+    json_auto_t *sums = sums_of(json_object_get(all, "ops"));
+    if (!sums) return out_of_memory();
+    json_array_foreach(programs, i, m) {
+        if (strcmp(xpl_document_chars(m, "host"), host) != 0) continue;
+        const json_t *const ps = json_object_get(sums, xpl_document_chars(m, "program_id"));
+        if (json_object_set_new(m, "self_time_ps", json_integer(json_integer_value(ps))) < 0)
+            return out_of_memory();
+    }
+    return status;
+}
+
+// The longest first, others by host and name.
+static int by_time(const void *a, const void *b) {
+    const json_t *const x = *(json_t *const *)a, *const y = *(json_t *const *)b;
+    if (time_of(x) != time_of(y)) return time_of(x) < time_of(y) ? 1 : -1;
+    const int hosts = strcmp(xpl_document_chars(x, "host"), xpl_document_chars(y, "host"));
+    return hosts ? hosts : strcmp(xpl_document_chars(x, "module"), xpl_document_chars(y, "module"));
+}
+
+// The same programs in order, the caller's to free; NULL: out of memory.
+static json_t *sorted(const json_t *programs) {
+    const size_t n = json_array_size(programs);
+    json_t **const rows = xpl_sys_alloc((n + 1) * sizeof *rows);
+    json_t *const ret = json_array();
+    for (size_t i = 0; rows && i < n; i++)
+        rows[i] = json_array_get(programs, i);
+    if (rows) qsort(rows, n, sizeof *rows, by_time);
+    for (size_t i = 0; rows && i < n; i++)
+        (void)json_array_append(ret, rows[i]);
+    const bool complete = rows && ret && json_array_size(ret) == n;
+    xpl_sys_free(rows);
+    if (complete) return ret;
+    json_decref(ret);
+    return NULL;
+}
+
+static bool print_programs(const void *what, FILE *out) {
+    static const char *const columns[] = {">Time", ">Instructions", ">Bytes", "Program", "Host"};
+    const json_t *const programs = what;
+    struct xpl_table *const t = xpl_table_new(columns, sizeof columns / sizeof *columns);
+    size_t i;
+    const json_t *m;
+    json_array_foreach(programs, i, m) {
+        if (json_object_get(m, "self_time_ps"))
+            xpl_table_time_ps(t, (uint64_t)time_of(m));
+        else
+            xpl_table_unknown(t);
+        xpl_table_printf(t, "%.0f", xpl_document_real(m, "instructions"));
+        xpl_table_bytes(t, (uint64_t)xpl_document_real(m, "bytes"));
+        xpl_table_text(t, xpl_document_text(m, "module"), SIZE_MAX);
+        xpl_table_text(t, xpl_document_text(m, "host"), SIZE_MAX);
+    }
+    return xpl_table_finish(t, out);
+}
+
+static int list_programs(const struct xpl_args *args) {
+    int status;
+    json_auto_t *programs = ask(args, "hlo_modules", &status);
+    const char *last = "";
+    if (!programs) return status;
+    for (size_t i = 0; xpl_is_answered(status) && i < json_array_size(programs); i++) {
+        const char *const host = xpl_document_chars(json_array_get(programs, i), "host");
+        if (strcmp(host, last) != 0)
+            status = xpl_both_answered(status, add_times(args, programs, host));
+        last = host; // programs are in order of hosts
+    }
+    if (!xpl_is_answered(status)) return status;
+    json_auto_t *list = sorted(programs);
+    if (!list) return out_of_memory();
+    return xpl_both_answered(status, args->csv    ? xpl_csv_show(args, list, NULL)
+                                     : args->json ? xpl_document_write(args, list)
+                                                  : xpl_write_text(args, print_programs, list));
 }
 
 int xpl_cmd_hlo(const struct xpl_args *args) {
@@ -126,17 +236,15 @@ int xpl_cmd_hlo(const struct xpl_args *args) {
     char whole[MAX_MODULE];
     const char *module = args->n_rest > 2 ? args->rest[2] : NULL;
     if (!read_request(args, module, &q)) return XPL_EXIT_USAGE;
-    if (module && !is_number(module) && find_module(args, module, whole, sizeof whole)) {
+    if (!module) return list_programs(args);
+    if (!is_number(module) && find_module(args, module, whole, sizeof whole)) {
         module = whole;
         (void)read_request(args, module, &q);
     }
     const char **const options =
         xpl_sys_alloc((2 * args->n_options + sizeof q.more / sizeof **q.more) * sizeof *options);
     size_t n = args->n_options;
-    if (!options) {
-        (void)fputs("xplanectl: out of memory\n", stderr);
-        return XPL_EXIT_FAILED;
-    }
+    if (!options) return out_of_memory();
     if (n) memcpy(options, args->options, 2 * n * sizeof *options);
     for (size_t i = 0; i < q.n; i++, n++) {
         options[2 * n] = q.more[i][0];

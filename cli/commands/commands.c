@@ -78,7 +78,7 @@ static const struct xpl_section schedules_tables[] = {
     {"schedules", "", "id|every_ms|next_unix_ms|continuous|last_capture_id|sessions|bytes|targets"},
     {NULL, NULL, NULL}};
 static const struct xpl_section hlo_tables[] = {
-    {"programs", "", "module|name|host|program_id|bytes|computations|instructions"},
+    {"programs", "", "module|name|host|program_id|self_time_ps|bytes|computations|instructions"},
     {NULL, NULL, NULL}};
 
 // ---- the commands ----
@@ -382,8 +382,10 @@ const struct xpl_command xpl_command_rows[] = {
      .max = 2,
      .arguments = "RUN [MODULE]",
      .help = "list the HLO programs of a run, or print one",
-     .about = "MODULE is a program's NAME(ID) or just its program id. It is printed as short text, "
-              "long text, protobuf text format, protobuf bytes, JSON or a graph.",
+     .about =
+         "Without MODULE, lists the programs, those that devices ran longest first. MODULE is a "
+         "program's NAME(ID) or just its program id. It is printed as short text, "
+         "long text, protobuf text format, protobuf bytes, JSON or a graph.",
      .formats = "table|csv|json",
      .sections = hlo_tables,
      .examples = "xplanectl hlo my_run\nxplanectl hlo my_run 'jit_step(10)' --text long\n"

@@ -596,9 +596,9 @@ class Words(Case):
         self.assertIn("needs a MODULE", self.says(2, "hlo", PROFILE, "--text", "short"))
         self.assertIn("no HLO module has the program id 99", self.says(1, "hlo", PROFILE, "99"))
         rows = self.ask("hlo", PROFILE)[1].splitlines()
-        self.assertEqual(rows[0].split()[:3], ["BYTES", "COMPUTATIONS", "INSTRUCTIONS"])
+        self.assertEqual(rows[0].split(), ["TIME", "INSTRUCTIONS", "BYTES", "PROGRAM", "HOST"])
         modules = {m["module"]: m for m in json.loads(self.ask("hlo", PROFILE, "--json")[1])}
-        self.assertEqual([r.split()[3] for r in rows[1:]], list(modules))
+        self.assertEqual([r.split()[-2] for r in rows[1:]], list(modules))
         name, module = sorted(modules.items())[0]
         near = name.replace(module["program_id"], "98")
         self.assertIn(f'no HLO module "{near}"; did you mean', self.says(1, "hlo", PROFILE, near))
@@ -622,6 +622,26 @@ class Words(Case):
             self.assertEqual(out.stat().st_size, module["bytes"])
         self.assertEqual(self.ask("hlo", "my_run", "--json")[1], self.ask("hlo", PROFILE, "--json")[1])
         self.assertIn('no session "my_rnu"', self.says(1, "hlo", "my_rnu"))
+
+    def test_hlo_times(self):
+        """Programs have the self times of their ops on their host, and the longest is first."""
+        for run in (DATA.parents[2] / "accel/plugins/profile/mi300_jax_attention", DATA / "jax_4hosts"):
+            programs = json.loads(self.ask("hlo", run, "--json")[1])
+            times = [m["self_time_ps"] for m in programs]
+            self.assertEqual(times, sorted(times, reverse=True))
+            self.assertGreater(times[0], 0)
+            for m in programs:
+                ops = json.loads(self.ask("tool", "op_list", run, "--host", m["host"])[1])["ops"]
+                self.assertEqual(m["self_time_ps"], sum(op["self_time_ps"] for op in ops if op["program_id"] == m["program_id"]), m)
+        # What only damaged events lack is listed, without times.
+        damaged = self.place / "vm.xplane.pb"
+        line = wire(3, wire(1, 7) + wire(2, b"Stream #7") + wire(4, b"\x0a\xff"))
+        events = wire(1, wire(2, b"/device:GPU:0") + line + wire(4, wire(1, 1) + wire(2, wire(1, 1) + wire(2, b"kernel"))))
+        damaged.write_bytes(PROFILE.read_bytes() + events)
+        code, out, err = self.ask("hlo", damaged)
+        self.assertEqual(code, 3, err)
+        self.assertIn("vm.xplane.pb: ", err)
+        self.assertEqual({r.split()[0] for r in out.splitlines()[1:]}, {"–"})
 
     def test_hlo_memory(self):
         """What holds a program's memory, as a table and as JSON, alone and beside another's."""

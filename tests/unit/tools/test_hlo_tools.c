@@ -84,10 +84,6 @@ static void test_list(void) {
                     "\"host\":\"b\","));
     CHECK(has(&out, "\"computations\":2,\"instructions\":6}"));
     xpl_buf_fini(&out);
-    CHECK_OK(ask("hlo_modules", true, OPTIONS("format", "text"), &out), &err);
-    CHECK(has(&out, "2            6  f(7)  a\n"));
-    CHECK(has(&out, "2            6  g??h(9)  b\n"));
-    xpl_buf_fini(&out);
 }
 
 // By exact name, else by exact program id, on any host.
