@@ -733,6 +733,19 @@ def base_session(tab):
 base_session.allow = ["Failed to load resource"]
 
 
+def names_of_compare(tab):
+    """Pages name ops and kernels as compare does: its matches are found by these names."""
+    tab.open("sessions")
+    named = "async ([rule, all]) => { const rules = await import('./lib/base.js'); return all.map((x) => rules[rule](...x)); }"
+    for session in (GPU, FUSED, "made/renamed"):
+        both = json.loads(fetch(tab.base, f"/api/v1/compare?a={session}&b={session}")[2])
+        ops = [[o["framework_op"], o["name"]] for o in tool_answer(tab, session, "op_list")["ops"]]
+        kernels = tool_answer(tab, session, "kernel_stats")
+        at = [c["id"] for c in kernels["cols"]].index("kernel_name")
+        for rule, found, key in (("opName", ops, "op"), ("kernelName", [[r["c"][at]["v"]] for r in kernels["rows"]], "kernel")):
+            assert set(tab.page.evaluate(named, [rule, found])) == {x[key] for x in both[f"{key}s"]}, (session, rule)
+
+
 def compare_bundles(tab):
     """Bundles of IREE are offered as other sessions are, and compared by their functions."""
     tab.open("compare")
@@ -1519,6 +1532,7 @@ TESTS = [
     kernels_page,
     compare_page,
     base_session,
+    names_of_compare,
     compare_bundles,
     bundles_have_pages,
     launch_queue,

@@ -45,9 +45,10 @@ export function about(ctx, both) {
   return h('p', {class: 'muted base-note'}, 'Differences to ', h('a', {href: router.link(ctx.base, ctx.at.page)}, ctx.base), `.${how}`);
 }
 
-// What compare calls ops and kernels: the rules are those of analysis/compare/names.c.
-export const opName = (framework, name) => framework.replace(/:$/, '') || name.replace(/^%/, '').replace(/\.\d+$/, '');
-export const kernelName = (name) => (/fusion|^wrapped_/.test(name) ? name.replace(/_\d+$/, '') : name);
+// What compare calls ops and kernels (analysis/compare/names.c): rows of tools have names in the form of XProf, by which
+// its matches cannot be found. The browser test names_of_compare compares the two.
+export const opName = (framework, name) => (framework ? framework.replace(/:$/, '') : name.replace(/^%/, '').replace(/(?<=.)\.\d+$/s, ''));
+export const kernelName = (name) => (/fusion|^wrapped_/.test(name) ? name.replace(/(?<=.)_\d+$/s, '') : name);
 
 // The names here of what compare matched with a name of the base. LIST: its ops or kernels, whose names are in KEY.
 export function partners(list, key) {
