@@ -33,7 +33,8 @@ make_root() {
     echo 1 >"$root/var/lib/dpkg/info/format"
     rm -f "$root"/var/cache/apt/archives/*.deb
 }
-# gcc 12.2 for aarch64 fails with an internal error where it vectorizes a loop of graph_viewer.
+# gcc 12.2 for aarch64 fails with an internal error where it vectorizes a loop of graph_viewer.  It does not look for
+# libstdc++.so where Debian's native compiler has it.
 write_cross_file() {
     cat <<END
 [constants]
@@ -49,7 +50,7 @@ sys_root = root
 pkg_config_libdir = root + '/usr/lib/aarch64-linux-gnu/pkgconfig:' + root + '/usr/share/pkgconfig'
 [built-in options]
 c_args = ['-fno-tree-vectorize']
-c_link_args = ['-fno-tree-vectorize']
+c_link_args = ['-fno-tree-vectorize', '-L$(echo "$root"/usr/lib/gcc/aarch64-linux-gnu/*)']
 [host_machine]
 system = 'linux'
 cpu_family = 'aarch64'
