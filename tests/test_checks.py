@@ -919,11 +919,12 @@ class Documents(Planted):
 class Links(Planted):
     def test_found(self):
         self.plant(docs__a_dot_md="# A `b`: c\n[x](b.md) [x](b.md#the-end) [x](b.md#gone) [x](gone.md) [x](#a-b-c) [x](#no)\n"
-                                  "[x](https://x.y/z) [x](../docs) `[x](code)`\n```\n[x](fence)\n# No\n```\n",
-                   docs__b_dot_md="## The end\n")
+                                  "[x](https://x.y/z) [x](../docs) [x](../a.md) `[x](code)`\n```\n[x](fence)\n# No\n```\n",
+                   docs__b_dot_md="## The end\n", a_dot_md="[x](docs)\n")
         self.assertEqual(self.found(check_structure.check_links),
                          ["docs/a.md: b.md#gone: no such heading", "docs/a.md: gone.md is not there",
-                          "docs/a.md: #no: no such heading"])
+                          "docs/a.md: #no: no such heading", "docs/a.md: ../docs is no file that is installed with it",
+                          "docs/a.md: ../a.md is no file that is installed with it"])
 
 
 class Image(unittest.TestCase):
