@@ -23,6 +23,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
 BASE = DEPLOY / "kubernetes/base"
 CONVERT = DEPLOY / "kubernetes/convert.yaml"
+SINGLE = DEPLOY / "kubernetes/single.yaml"
 KEDA = "keda.sh/v1alpha1"
 
 
@@ -63,7 +64,7 @@ def in_venv(module):
 
 def documents():
     """(file, document) of all manifests, as text."""
-    for path in [*sorted(BASE.glob("*.yaml")), CONVERT]:
+    for path in [*sorted(BASE.glob("*.yaml")), CONVERT, SINGLE]:
         if path.name == "kustomization.yaml":
             continue
         for text in path.read_text(encoding="utf-8").split("\n---\n"):
@@ -121,7 +122,7 @@ def check_kustomize():
 
 def deploy_flags():
     """(file, flag) of each flag of xplaned in deploy/."""
-    for path in [BASE / "front.yaml", BASE / "worker.yaml"]:
+    for path in [BASE / "front.yaml", BASE / "worker.yaml", SINGLE]:
         for flag in re.findall(r"^\s+- (--[a-z-]+)", path.read_text(encoding="utf-8"), re.M):
             yield path.name, flag
     for path in [DEPLOY / "xplaned-worker@.service.in", DEPLOY / "slurm/xplaned-workers.sbatch",
