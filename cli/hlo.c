@@ -193,7 +193,7 @@ static json_t *sorted(const json_t *programs) {
 }
 
 static bool print_programs(const void *what, FILE *out) {
-    static const char *const columns[] = {">Time", ">Instructions", ">Bytes", "Program", "Host"};
+    static const char *const columns[] = {">TIME", ">INSTRUCTIONS", ">BYTES", "PROGRAM", "HOST"};
     const json_t *const programs = what;
     struct xpl_table *const t = xpl_table_new(columns, sizeof columns / sizeof *columns);
     size_t i;

@@ -109,6 +109,20 @@ def choices(tab):
 choices.allow = ["Failed to load resource"]
 
 
+def spark_lines(tab):
+    """In the list of sessions a row has the step times of its first label, up to that session."""
+    runs = RUNS[4:7]
+    for run in runs:
+        label(tab, run, "a-trend")
+        assert fetch(tab.base, f"/api/v1/tool?session={urllib.parse.quote(run, safe='')}&tool=findings")[0] == 200
+    states = lambda: [h["state"] for s in json.loads(fetch(tab.base, "/api/v1/sessions")[2])["sessions"] if s["name"] in runs for h in s["hosts"]]
+    wait_until("they are converted", lambda: set(states()) == {"stored"})
+    tab.open("sessions?q=nightly%2Frun0")
+    said = lambda run: tab.page.eval_on_selector_all(f"tr[data-session='{run}'] .spark", "l => l.map((e) => e.getAttribute('aria-label'))")
+    wait_until("lines", lambda: said(runs[1]) and said(runs[2]))
+    assert [said(run) for run in runs] == [[], *([f"Step time of {n} sessions with the label a-trend"] for n in (2, 3))]
+
+
 def narrow(tab):
     """400 px, both themes: the chart is there, and keeps within the page."""
     tab.page.set_viewport_size({"width": 400, "height": 860})
@@ -120,4 +134,4 @@ def narrow(tab):
         assert tab.page.evaluate("document.documentElement.scrollWidth") <= 400
 
 
-TESTS = [regression, choices, narrow]
+TESTS = [regression, choices, spark_lines, narrow]

@@ -883,12 +883,38 @@ def roofline_page(tab):
     assert rows.count() and all("–" in r for r in rows.all_inner_texts()), rows.all_inner_texts()
 
 
+def roofline_without_stray_points(tab):
+    """Two ops of no time with next to no operations do not make the axes longer."""
+    real = tool_answer(tab, GPU, "roofline_model")
+    table = real[0] if isinstance(real, list) else real
+    at = {c["id"]: i for i, c in enumerate(table["cols"])}
+    tab.session(GPU, "roofline")
+    drawn = lambda: (tab.page.locator(".roofline text").all_text_contents(), tab.page.locator(".roofline .point").count())
+    before = drawn()
+    row = next(r for r in table["rows"] if r["c"][at["step"]]["v"] == "Total" and r["c"][at["rank"]]["v"] == 1 and not r["c"][at["include_infeed_outfeed"]]["v"])
+    for name in ("stray.1", "stray.2"):
+        stray = copy.deepcopy(row)
+        for key, value in (("operation", name), ("total_self_time", 1e-6), ("operational_intensity", 1e-9), ("measured_flop_rate", 1e-9)):
+            stray["c"][at[key]]["v"] = value
+        table["rows"].append(stray)
+    tab.answer("roofline_model", lambda q: real)
+    tab.session(GPU, "roofline")
+    assert drawn() == before and before[1] > 3
+    assert "are far from the others" in tab.page.inner_text("main")
+    tab.page.fill(".datatable input[type=search]", "stray")
+    wait_until("they are in the table", lambda: len(tab.texts("table.data tbody tr:not(.spacer)")) == 2)
+
+
 def roofline_of_a_cpu(tab):
     """A CPU's peaks are in no profile: points without a roof."""
     tab.session("cpu/jax_matmul_nopy", "roofline")
     assert tab.page.locator(".roofline .point").count() >= 1
     assert tab.page.locator(".roofline .roof").count() == 0
     assert "peak is not known" in tab.page.inner_text(".tiles")
+    heads = tab.page.eval_on_selector_all(".datatable th[data-column]", "l => l.map((th) => th.dataset.column)")
+    cells = [row.split("\t") for row in tab.texts("table.data tbody tr:not(.spacer)")]
+    for column in ("roofline_efficiency", "compute_efficiency", "max_mem_bw_utilization"):
+        assert {c[heads.index(column)] for c in cells} == {"–"}, (column, cells)
     tab.session(EMPTY, "roofline")
     assert "No ops of a device" in tab.page.inner_text("main")
 
@@ -1538,6 +1564,7 @@ TESTS = [
     launch_queue,
     hlo_ops_page,
     roofline_page,
+    roofline_without_stray_points,
     roofline_of_a_cpu,
     peaks_of_a_cpu,
     memory_page,

@@ -182,6 +182,17 @@ def graph(tab):
     wait_until("all of it", lambda: "node" not in tab.params())
 
 
+def graph_first_look(tab):
+    """A graph that only fits with texts below 8 px, of 12, begins with its first ops."""
+    tab.session(GPU, "graph", program("jit__reduce_max(49)"))
+    painted(tab)
+    first = view(tab)[0]
+    tab.page.focus(".graph-canvas")
+    tab.page.keyboard.press("0")
+    wait_until("all of it", lambda: view(tab)[0] * 12 < 8)
+    assert first * 12 >= 8, first
+
+
 def graph_moves(tab):
     """Wheel, drag, buttons and keys zoom and move; fusions open and close."""
     tab.session(GPU, "graph", program(FUSION))
@@ -416,4 +427,4 @@ def inference(tab):
 graph_refused.allow = ["Failed to load resource"]
 graph_large.allow = ["Failed to load resource"]
 
-TESTS = [memory_viewer, memory_viewer_holders, memory_viewer_over_time, graph, graph_moves, graph_large, graph_refused, links, occurrences, inference]
+TESTS = [memory_viewer, memory_viewer_holders, memory_viewer_over_time, graph, graph_first_look, graph_moves, graph_large, graph_refused, links, occurrences, inference]

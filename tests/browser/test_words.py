@@ -210,6 +210,13 @@ def first_columns(tab):
         assert shown[: len(heads)] == heads, (page, shown)
 
 
+def times_in_one_unit(tab):
+    """What three digits round up to the next unit is of that unit."""
+    tab.open("sessions")
+    shown = tab.page.evaluate("async (all) => { const {us} = await import('./lib/format.js'); return all.map(us); }", [999.4, 999.6, 1160, 0.9996, 999.6e3])
+    assert shown == ["999 µs", "1.00 ms", "1.16 ms", "1.00 µs", "1.00 s"], shown
+
+
 LONG = "void gemm<float, Tile<64, 32>, Layout<Row, Column>, Epilogue<Bias, Relu>>(float const*, float const*, float*).17"
 
 
@@ -243,5 +250,6 @@ TESTS = [
     reports_that_are_no_tables,
     programs_without_an_order,
     first_columns,
+    times_in_one_unit,
     linked_names,
 ]

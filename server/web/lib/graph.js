@@ -7,7 +7,7 @@ import {short} from './format.js';
 
 const LEAST = 0.001, MOST = 4;
 const READABLE = 0.38;  // scale from which on texts are painted
-const STEP = 1.25, COMFORTABLE = 0.8;  // scale of a first look
+const STEP = 1.25, SMALL = 0.7, COMFORTABLE = 0.8;  // scales of a first look: texts are of 12 px
 
 export class Graph {
   /* drawing: of lib/drawing.js; label: in words; onOpen(box): Enter or a click on a node or cluster;
@@ -100,7 +100,7 @@ export class Graph {
     const all = this.fitting();
     if (this.selected)
       this.center(this.selected, Math.max(READABLE + 0.3, Math.min(1, all)));
-    else if (all >= READABLE || !this.d.nodes.length)
+    else if (all >= SMALL || !this.d.nodes.length)
       this.fit();
     else {
       this.scale = COMFORTABLE;

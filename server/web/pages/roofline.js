@@ -8,11 +8,11 @@ import {columns, column, inOrder} from '../lib/gviz.js';
 import {withoutImpossible, withUnits} from '../lib/units.js';
 import {empty} from '../lib/notes.js';
 import {isCpu, peaks, peaksForm} from '../lib/peaks.js';
-import {roofline} from '../lib/scatter.js';
+import {decades, roofline} from '../lib/scatter.js';
 import {detail, facts, tableState} from '../lib/detail.js';
 import {opLinks, plainSource} from '../lib/programs.js';
 
-const MOST_POINTS = 300, COLORS = 6;
+const MOST_POINTS = 300, COLORS = 6, LITTLE = 0.001;  // of the time
 const GIBI = 2 ** 30 / 1e9;
 const ROOFS = [
   ['HBM', 'peak_hbm_bw', 'hbm_ridge_point', 0],
@@ -51,6 +51,20 @@ function opRows(table) {
   return {program: out.find((x) => x[1] === 0), ops: out.filter((x) => x[1] > 0).map((x) => x[0])};
 }
 
+// ROWS without those of little time beyond the decades of all others: for them the chart would be mostly empty.
+function withoutStray(rows, share, ...axes) {
+  const ranges = axes.map((of) => decades(rows.filter((r) => share(r) >= LITTLE).map(of)));
+  const near = rows.filter((r) => axes.every((of, i) => of(r) >= 10 ** ranges[i][0] && of(r) <= 10 ** ranges[i][1]));
+  return near.length ? near : rows;
+}
+
+// A rate or a share of a peak that is 0 where costs or peaks are missing is not known.
+function withoutUnknown(table) {
+  const bound = column(table, 'bound_by').values;
+  const rate = (c) => c.type === 'number' && /_(bw|rate|intensity|efficiency|utilization)$/.test(c.id);
+  return {...table, columns: table.columns.map((c) => (rate(c) ? {...c, values: c.values.map((v, i) => (v === 0 && bound[i] === 'Unknown' ? NaN : v))} : c))};
+}
+
 function roofsOf(props) {
   const top = Number(props.peak_flop_rate) || 0;
   const out = [];
@@ -86,7 +100,8 @@ export default {
   tool: 'roofline_model',
   async render(ctx) {
     const answer = await ctx.load('roofline_model', peaks(ctx));
-    const table = withoutImpossible(columns(Array.isArray(answer) ? answer[0] : answer));
+    const given = columns(Array.isArray(answer) ? answer[0] : answer);
+    const table = given.length ? withoutUnknown(withoutImpossible(given)) : given;
     ctx.root.append(h('h1', {}, 'Roofline'));
     const found = table.length ? opRows(table) : {ops: []};
     if (!found.ops.length) {
@@ -96,9 +111,11 @@ export default {
     }
     const value = (id, row) => column(table, id).values[row];
     const time = found.ops.reduce((a, r) => a + value('total_self_time', r), 0);
-    const drawn = found.ops.filter((r) => value('operational_intensity', r) > 0 && value('measured_flop_rate', r) > 0)
+    const rated = found.ops.filter((r) => value('operational_intensity', r) > 0 && value('measured_flop_rate', r) > 0)
                       .sort((a, b) => value('total_self_time', b) - value('total_self_time', a))
                       .slice(0, MOST_POINTS);
+    const drawn = withoutStray(rated, (r) => value('total_self_time', r) / time, (r) => value('operational_intensity', r),
+        (r) => value('measured_flop_rate', r));
     const side = detail('Op');
     const all = withUnits(table.columns, ctx, 'roofline_model')
                     .filter((c) => !['step', 'rank', 'include_infeed_outfeed'].includes(c.id))
@@ -133,7 +150,7 @@ export default {
             }) :
                            h('p', {class: 'muted'}, 'No op has both operations and bytes.'),
             drawn.length < found.ops.length ? h('p', {class: 'muted small'},
-                `${found.ops.length - drawn.length} ops are only in the table: they compute nothing, or their costs are not known.`) :
+                `${found.ops.length - drawn.length} ops are only in the table: they compute nothing, their costs are not known, or they take less than ${format.fraction(LITTLE)} of the time and are far from the others.`) :
                                               ''));
     const rows = found.ops;
     const data = new DataTable({
