@@ -324,7 +324,7 @@ def overview_steps_of_some(tab):
     tab.page.wait_for_selector("#all-steps")
     text = tab.page.inner_text("main")
     assert "50 steps: p50" in text and "No steps in this profile" not in text, text
-    said = "XProf rates those of hosts with a device, which have none here"
+    said = "XProf only rates hosts with a device, and theirs have no steps"
     unfold(tab)
     wait_until("whose steps are rated", lambda: said in tab.page.inner_text(".next .lead"))
     assert "No step" not in tab.page.inner_text("main"), tab.page.inner_text("main")

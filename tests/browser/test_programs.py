@@ -220,7 +220,7 @@ def graph_moves(tab):
     tab.page.uncheck("#fusions")
     wait_until("the address says so", lambda: tab.params().get("fusions") == "folded")
     # The address changes before the picture that it names has come.
-    wait_until("fusions are drawn without their inside", lambda: "without their inside" in " ".join(tab.texts(".graph-note")))
+    wait_until("fusions are drawn without their contents", lambda: "without their contents" in " ".join(tab.texts(".graph-note")))
     assert count_of(tab) == 3
 
 
