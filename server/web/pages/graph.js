@@ -126,7 +126,7 @@ class Page {
       if (this.ctx.signal.aborted) return;
       const again = h('button', {type: 'button', onclick: () => this.draw()}, 'Lay it out again');
       if (e.name === 'AbortError')
-        this.place.replaceChildren(empty('Cancelled', 'The graph is too large to be laid out. Choose an op or a computation for a smaller one.'), again);
+        this.place.replaceChildren(empty('Cancelled', 'The graph was not laid out. Choose an op or a computation for a smaller one.'), again);
       else
         this.place.replaceChildren(problem('Graph', e, () => this.draw(), this.ctx.meant(e)));
     } finally {
