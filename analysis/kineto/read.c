@@ -28,6 +28,13 @@ static const char *skip_blanks(const char *p, const char *end) {
     return p;
 }
 
+// Zeros behind the trace are padding, as those behind gzip are.
+static const char *skip_padding(const char *p, const char *end) {
+    while (p < end && (!*p || is_blank(*p)))
+        p++;
+    return p;
+}
+
 static const char *back_over_blanks(const char *p, const char *from) {
     while (p > from && is_blank(p[-1]))
         p--;
@@ -65,7 +72,7 @@ static bool ends_events(const char *bracket, const char *end) {
                                        "trace_id",         "record_shapes",       "with_stack"};
     const char *p = skip_blanks(bracket + 1, end);
     if (p == end) return false; // of an array in args, as likely
-    if (*p == '}') return skip_blanks(p + 1, end) == end;
+    if (*p == '}') return skip_padding(p + 1, end) == end;
     return *p == ',' && has_key(skip_blanks(p + 1, end), end, keys, sizeof keys / sizeof *keys);
 }
 
@@ -101,9 +108,13 @@ static void note_damage(struct trace *t, uint64_t at) {
     if (!t->lost.damaged++) t->lost.first_damaged_at = at;
 }
 
-static void note_cut(struct trace *t) {
+static void note_cut(struct trace *t, uint64_t at) {
     t->lost.cut = true;
-    t->lost.cut_at = t->r->base + (uint64_t)(t->r->end - t->r->begin);
+    t->lost.cut_at = at;
+}
+
+static uint64_t end_of_text(const struct trace *t) {
+    return t->r->base + (uint64_t)(t->r->end - t->r->begin);
 }
 
 // ---- events ----
@@ -143,11 +154,14 @@ static xpl_status_t read_events(struct trace *t, bool *ret_end) {
         if (oom) return xpl_kineto_failure(t);
         if (!ok) {
             const bool cut = r->cut && r->ended && is_whole;
+            const uint64_t event_at = at + (uint64_t)(event - from);
             *ret_end = !go_on(t, event, behind, depth);
             if (*ret_end && cut)
-                note_cut(t);
+                note_cut(t, end_of_text(t));
+            else if (*ret_end && t->lost.reread <= MAX_REREAD) // the list of events has no end
+                note_cut(t, event_at);
             else
-                note_damage(t, at + (uint64_t)(event - from));
+                note_damage(t, event_at);
             if (*ret_end) break;
         }
         xpl_json_reader_release(r);
@@ -347,7 +361,7 @@ static xpl_status_t read_top(struct trace *t) {
         const uint64_t behind = xpl_json_reader_offset(r);
         if (!resync_top(t) || xpl_json_reader_offset(r) == at) {
             if (cut)
-                note_cut(t);
+                note_cut(t, end_of_text(t));
             else if (!t->lost.damaged)
                 note_damage(t, behind);
             return XPL_OK;
@@ -356,12 +370,10 @@ static xpl_status_t read_top(struct trace *t) {
     }
 }
 
-// Zeros behind the trace are padding, as those behind gzip are.
-static void skip_padding(struct xpl_json_reader *r) {
+static void read_padding(struct xpl_json_reader *r) {
     do {
         xpl_json_reader_hold(r);
-        while (r->p < r->end && (!*r->p || is_blank(*r->p)))
-            r->p++;
+        r->p = skip_padding(r->p, r->end);
         xpl_json_reader_release(r);
     } while (r->p == r->end && !r->ended);
 }
@@ -370,7 +382,7 @@ static void skip_padding(struct xpl_json_reader *r) {
 static void note_behind(struct trace *t) {
     struct xpl_json_reader *const r = t->r;
     if (r->depth || r->fault) return;
-    skip_padding(r);
+    read_padding(r);
     if (xpl_json_reader_next(r) == XPL_JSON_AT_END) return;
     t->lost.behind_at = xpl_json_reader_offset(r);
 }

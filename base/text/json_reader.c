@@ -405,7 +405,9 @@ enum xpl_json_at xpl_json_reader_next(struct xpl_json_reader *r) {
         r->comma = false;
     }
     if (*r->p == '}' || *r->p == ']') return close(r, *r->p == '}', after_comma);
-    if (r->comma) return fail(r, r->depth ? "no comma between values" : "text behind the value");
+    const bool between = r->lenient && r->depth && *r->p == '{'; // of a list that was put together
+    if (r->comma && !between)
+        return fail(r, r->depth ? "no comma between values" : "text behind the value");
     return in_object(r) ? read_key(r) : read_value(r);
 }
 

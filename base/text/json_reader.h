@@ -45,8 +45,8 @@ enum xpl_json_at {
 };
 
 enum {
-    XPL_JSON_LENIENT = 1 << 0,
-    XPL_JSON_RAW = 1 << 1, // any word is a value; strings may have any bytes and escapes
+    XPL_JSON_LENIENT = 1 << 0, // commas may be missing before objects, and be anywhere
+    XPL_JSON_RAW = 1 << 1,     // any word is a value; strings may have any bytes and escapes
 };
 
 // The next bytes of the text: writes at most `room` (not 0) of them; *ret_n is 0 at the end only.

@@ -399,6 +399,12 @@ static void test_padding(void) {
     CHECK(!i.partial);
     close(&i);
     expect_loss(zeros, sizeof zeros - 1, "goes on behind the trace");
+    static const char damaged[] = "{\"traceEvents\": [{\"ph\":\"X\",\"name\":\"a\",\"ts\":1}, "
+                                  "{\"ph\":\"X\",\"args\":{\"a\": ]}\n\0\0\0";
+    expect_loss(damaged, sizeof damaged, "left out: 1, the first at byte 47");
+    static const char cut[] = "{\"traceEvents\": [{\"ph\":\"X\",\"name\":\"a\",\"ts\":1}, "
+                              "{\"ph\":\"X\",\"ts\":1\0\0\0";
+    expect_loss(cut, sizeof cut, "ends at byte 47 within a value");
 }
 
 static void test_refusals(void) {
@@ -441,6 +447,9 @@ static void test_damage(void) {
     expect_damage(EVENT("cpu_op", "x", "5", "Infinity", "1", ""), 2, false);
     expect_damage(EVENT("cpu_op", "x", "5", "2", "1", "\"a\":1 \"b\""), 2, true);
     expect_damage("{\"ph\":\"X\",,", 2, true);
+    expect_damage(EVENT("cpu_op", "x", "5", "2", "1", "") "\n" //
+                  EVENT("cpu_op", "y", "5", "2", "1", ""),
+                  4, false);
     expect_damage(EVENT("cpu_op", "x", "5", "2", "1", "\"n\":NaN"), 3, false);
     expect_damage(EVENT("cpu_op", "x", "5", "2", "999999999999999", ""), 2, false);
     expect_damage(EVENT("cpu_op", "x", "5", "\"2.5\"", "1.2e-05", ""), 3, false);
