@@ -400,7 +400,8 @@ static bool add_aux(struct trace *t, struct event *e, const struct raw *raw) {
             break;
         }
         case CAT_MEMORY: {
-            if (!args_have(a, TEXT_MEM_BYTES)) break;
+            // [OutOfMemory] has the bytes that were refused.
+            if (!args_have(a, TEXT_MEM_BYTES) || !xpl_str_eq(raw->name, XPL_STR("[memory]"))) break;
             struct memory *const m = xpl_vec_push(&t->arena, &t->memory);
             if (!m) return false;
             *m = (struct memory){.bytes = xpl_kineto_bytes(a->mem_bytes),

@@ -9,7 +9,7 @@ static xpl_status_t make(const struct xpl_product_input *in, void **ret, struct 
 
 const struct xpl_product xpl_product_memory_profile = {
     .name = "memory_profile",
-    .version = 2,
+    .version = 3,
     .residency = XPL_RESIDENCY_NONE,
     .make = make,
     .size = xpl_answer_bytes_size,

@@ -699,6 +699,21 @@ class Groups(Case):
         _, out, _ = self.ask("summary", t.write(self.place / "made.pt.trace.json"))
         self.assertRegex(out, r"\n\S+ +CPU +4.00 KiB +– +4.00 KiB")
 
+    def test_full_memory(self):
+        """What was refused is no allocation, and memory that is full to its last byte has its capacity."""
+        t, size = torch_traces.Trace(), 80 << 30
+        t.op("aten::empty", 0, 10)
+        for name, asked in ("[memory]", size), ("[OutOfMemory]", 10 << 30):
+            t.add("cpu_instant_event", name, 5, 0, **{"Addr": 1, "Bytes": asked, "Device Type": 1, "Device Id": 0,
+                                                      "Total Allocated": size, "Total Reserved": size})
+            t.events[-1]["ph"] = "i"
+        path = t.write(self.place / "made.pt.trace.json")
+        _, out, _ = self.ask("analyze", "memory_profile", path)
+        self.assertEqual(json.loads(out)["memoryProfilePerAllocator"]["GPU 0"]["profileSummary"]["memoryCapacity"], str(size))
+        _, out, _ = self.ask("summary", path)
+        self.assertRegex(out, r"\n\S+ +GPU 0 +80.0 GiB +80.0 GiB +80.0 GiB")
+        self.assertNotIn("10.0 GiB", out)
+
     def test_unknown_shapes(self):
         """Without shapes the tables have names, and the roofline says what to record."""
         path = self.made(**{"External id": 3})

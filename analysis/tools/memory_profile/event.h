@@ -11,7 +11,8 @@
 
 struct xpl_arena;
 
-// The allocator's state after the event.
+// The allocator's state after the event. available_bytes is below 0 if the profile does not have
+// it.
 struct xpl_memory_state {
     int64_t reserved_bytes, allocated_bytes, available_bytes, peak_bytes_in_use;
     double fragmentation;
