@@ -91,6 +91,18 @@ static double read_double(xpl_str_t s) {
     return strtod(text, NULL);
 }
 
+// An id, or another whole number: programs that edit traces write them with decimals, "7.0".
+static bool read_whole(xpl_str_t s, int64_t *ret) {
+    if (read_int(s, ret)) return true;
+    if (!s.len || !memchr(s.ptr, '.', s.len) || s.ptr[0] == '[') return false;
+    const double v = read_double(s);
+    if (!(v >= -0x1p53 && v <= 0x1p53)) return false;
+    const int64_t whole = (int64_t)v;
+    if ((double)whole != v) return false;
+    *ret = whole;
+    return true;
+}
+
 // ---- texts ----
 
 // The last key or string without its escapes; valid until the next one.
@@ -137,7 +149,7 @@ static bool put_number(struct trace *t, uint32_t key, xpl_str_t text) {
 // Notes the value of a key that means something.
 static void note(struct args *a, uint32_t key, xpl_str_t v) {
     int64_t n = 0;
-    const bool is_int = read_int(v, &n);
+    const bool is_int = read_whole(v, &n);
     switch ((int)key) { // most texts are not keys
         case TEXT_CORRELATION: a->correlation = (uint64_t)n; break;
         case TEXT_EXTERNAL_ID:
@@ -184,12 +196,15 @@ static bool read_arg(struct trace *t, struct args *a, uint32_t key, uint32_t *re
     switch (xpl_json_reader_next(r)) {
         case XPL_JSON_AT_NUMBER:
             if (key <= TEXT_LAST_KEY) note(a, key, r->text);
-            ok = put_number(t, name_of_key(a, key), r->text);
+            if (name_of_key(a, key) != key)
+                ok = xpl_kineto_put_int(t, TEXT_CORRELATION_ID, (int64_t)a->correlation);
+            else
+                ok = put_number(t, key, r->text);
             break;
         case XPL_JSON_AT_STRING:
             if (key <= TEXT_LAST_KEY) note(a, key, r->text);
             if (name_of_key(a, key) != key)
-                ok = put_number(t, TEXT_CORRELATION_ID, r->text);
+                ok = xpl_kineto_put_int(t, TEXT_CORRELATION_ID, (int64_t)a->correlation);
             else
                 ok = put_str(t, key, plain(t, r->text, r->plain), ret_ref);
             break;
@@ -304,7 +319,7 @@ static bool read_category(struct trace *t, xpl_str_t cat, uint32_t *ret, enum ca
 
 static uint64_t flow_id(xpl_str_t s) {
     int64_t v;
-    return read_int(s, &v) ? (uint64_t)v : 0;
+    return read_whole(s, &v) ? (uint64_t)v : 0;
 }
 
 static bool add_flow(struct trace *t, const struct raw *e) {
