@@ -476,13 +476,16 @@ static int32_t device_of(const struct row *r) {
     return pid < 0 || pid > INT32_MAX ? 0 : (int32_t)pid;
 }
 
+static bool is_of_host(const struct row *r) {
+    return r->kind == ROW_HOST || r->kind == ROW_COUNTERS;
+}
+
 // Rows by kind, then device and stream.
 static int by_plane(const void *pa, const void *pb, void *ctx) {
     const struct trace *const t = ctx;
     const uint32_t x = *(const uint32_t *)pa, y = *(const uint32_t *)pb;
     const struct row *const a = &t->rows.v[x], *const b = &t->rows.v[y];
-    const bool host_a = a->kind == ROW_HOST || a->kind == ROW_COUNTERS,
-               host_b = b->kind == ROW_HOST || b->kind == ROW_COUNTERS;
+    const bool host_a = is_of_host(a), host_b = is_of_host(b);
     if (host_a != host_b) return host_a ? -1 : 1;
     if (a->kind != b->kind) return a->kind < b->kind ? -1 : 1;
     if (!host_a && device_of(a) != device_of(b)) return device_of(a) < device_of(b) ? -1 : 1;
@@ -531,7 +534,7 @@ static void put_device(struct writer *w, int32_t device) {
 static size_t put_plane(struct writer *w, size_t first, int64_t id) {
     const struct trace *const t = w->t;
     const struct row *const r = &t->rows.v[w->by_name[first]];
-    const bool host = r->kind == ROW_HOST || r->kind == ROW_COUNTERS;
+    const bool host = is_of_host(r);
     char name[64] = XPL_PLANE_NAME_HOST_THREADS;
     size_t n = first;
     if (!host)
@@ -544,8 +547,7 @@ static size_t put_plane(struct writer *w, size_t first, int64_t id) {
     xpl_xspace_writer_begin_plane(&w->w, id, xpl_str_from(name));
     for (; n < w->n_rows; n++) {
         const struct row *const next = &t->rows.v[w->by_name[n]];
-        const bool next_host = next->kind == ROW_HOST || next->kind == ROW_COUNTERS;
-        if (host != next_host) break;
+        if (host != is_of_host(next)) break;
         if (!host &&
             (next->kind != r->kind || (device_of(next) != device_of(r) && id < w->max_planes)))
             break;
@@ -649,7 +651,7 @@ static void put_warnings(struct writer *w) {
 
 static void emit(struct writer *w) {
     int64_t id = 1;
-    if (!w->n_rows) { // readers look for it
+    if (!w->n_rows || !is_of_host(&w->t->rows.v[w->by_name[0]])) { // readers look for it
         xpl_xspace_writer_begin_plane(&w->w, id++, XPL_STR(XPL_PLANE_NAME_HOST_THREADS));
         xpl_xspace_writer_end_plane(&w->w);
     }

@@ -717,6 +717,14 @@ class Groups(Case):
         self.assertRegex(out, r"\n\S+ +GPU 0 +80.0 GiB +80.0 GiB +80.0 GiB")
         self.assertNotIn("10.0 GiB", out)
 
+    def test_no_host(self):
+        """A trace of kernels alone has no memory, which is no error."""
+        t = torch_traces.Trace()
+        t.device("kernel", "gemm", 0, 10)
+        status, out, err = self.ask("summary", t.write(self.place / "made.pt.trace.json"))
+        self.assertEqual((status, err), (0, ""))
+        self.assertIn("gemm", out)
+
     def test_unknown_shapes(self):
         """Without shapes the tables have names, and the roofline says what to record."""
         path = self.made(**{"External id": 3})
