@@ -30,6 +30,7 @@ enum {
     MOST_REPEATED = 32 << 20,
     STEP_BYTES = 64, // with its name
     MOST_DIGITS = 20,
+    LEAST_APART_NS = 10000000,
 };
 
 // When a device begins with a step, and when it is done with it.
@@ -50,7 +51,8 @@ struct writer {
     struct xpl_buf *out;
     size_t counted; // bytes of `out`, against the budget
     bool full;
-    bool grouped; // the XSpace says which step events are of
+    int64_t later; // ns: how much the clock of a device is, if clocks differ
+    bool grouped;  // the XSpace says which step events are of
 };
 
 // ---- texts ----
@@ -432,20 +434,38 @@ static void put_line(struct writer *w, uint32_t row) {
 // A step begins with its annotation if the device has finished the earlier ones by then, else with
 // its first op, and one without ops when the earlier ones end (docs/steps.md).  It lasts until the
 // next one begins, the last until host and device are done.
-static void set_begins(const struct trace *t, struct device_step *of) {
+static void set_begins(const struct trace *t, struct device_step *of, bool apart) {
     int64_t busy_until = INT64_MIN, begin = INT64_MIN;
     for (size_t i = 0; i < t->steps.n; i++) {
         const int64_t host = t->steps.v[i].begin;
         const int64_t first = of[i].any ? of[i].first : busy_until;
-        const int64_t at = busy_until <= host || first < host ? host : first;
+        const bool is_host = !apart && (busy_until <= host || first < host);
+        const int64_t at = is_host ? host : first;
         if (of[i].any && of[i].last > busy_until) busy_until = of[i].last;
         if (at > begin) begin = at;
         of[i].begin = begin;
     }
 }
 
-static int64_t step_end(const struct trace *t, const struct device_step *of, size_t i) {
+// How much later the device's work begins than the step that launched it, below 0: how much
+// earlier, if that is more than all of the work takes: clocks of host and device differ. Else 0.
+static int64_t clocks_apart(const struct trace *t, const struct device_step *of) {
+    const struct step *step = NULL;
+    int64_t first = INT64_MAX, last = INT64_MIN;
+    for (size_t i = 0; i < t->steps.n; i++) {
+        if (!of[i].any) continue;
+        if (!step) step = &t->steps.v[i];
+        if (of[i].first < first) first = of[i].first;
+        if (of[i].last > last) last = of[i].last;
+    }
+    if (!step) return 0;
+    const int64_t least = last - first > LEAST_APART_NS ? last - first : LEAST_APART_NS;
+    return step->begin - first > least || first - step->end > least ? first - step->begin : 0;
+}
+
+static int64_t step_end(const struct trace *t, const struct device_step *of, size_t i, bool apart) {
     if (i + 1 < t->steps.n) return of[i + 1].begin;
+    if (apart) return of[i].any ? of[i].last : of[i].begin;
     return of[i].any && of[i].last > t->steps.v[i].end ? of[i].last : t->steps.v[i].end;
 }
 
@@ -454,10 +474,13 @@ static void put_steps(struct writer *w) {
     struct device_step *const of = w->device_steps;
     const struct xpl_xspace_writer_line line = {
         .id = XPL_LINE_ID_STEPS, .name = XPL_STR(XPL_LINE_STEPS), .timestamp_ns = start_ns(t)};
-    set_begins(t, of);
+    const int64_t later = clocks_apart(t, of);
+    const bool apart = later != 0;
+    if (!w->later) w->later = later;
+    set_begins(t, of, apart);
     xpl_xspace_writer_begin_line(&w->w, &line);
     for (size_t i = 0; i < t->steps.n && !xpl_kineto_cancelled_at(t, i); i++) {
-        const int64_t begin = of[i].begin, end = step_end(t, of, i);
+        const int64_t begin = of[i].begin, end = step_end(t, of, i, apart);
         w->name_used[t->steps.v[i].name] = 1;
         xpl_xspace_writer_begin_event(&w->w, (int64_t)t->steps.v[i].name + 1,
                                       (begin - t->first_ns) * 1000,
@@ -630,6 +653,12 @@ static void put_warnings(struct writer *w) {
         xpl_xspace_writer_error(&w->w, valid(w, t->log_errors.v[i]));
     for (size_t i = 0; i < t->log_warnings.n; i++)
         xpl_xspace_writer_warning(&w->w, valid(w, t->log_warnings.v[i]));
+    if (w->later)
+        put_warning(
+            w, false,
+            "the clocks of host and device differ: the work of the first step begins %.6f s "
+            "%s the step, so that causes of idle time say nothing",
+            (double)(w->later < 0 ? -w->later : w->later) / 1e9, w->later < 0 ? "before" : "after");
     if (t->has_ranges && !t->has_kernels)
         put_warning(
             w, false,

@@ -478,6 +478,17 @@ class Verdicts(Case):
             self.assertEqual(self.steps_of(torch_traces.iterations(name)), [])
         self.assertEqual(self.steps_of(torch_traces.iterations(vllm, n=2)), [])
 
+    def test_clocks_of_devices(self):
+        """Where clocks of host and device differ, steps are those of the device, and the answer says so."""
+        for apart_us in -2e6, 2e6:
+            t = torch_traces.steps(torch_traces.healthy, 4)
+            for e in t.events:
+                e["ts"] += apart_us if e["cat"] == "kernel" else 0
+            self.assertEqual(self.steps_of(t), [(3, 2002), (4, 2002), (5, 2002), (6, 2000)])
+            found = self.findings(t)
+            self.assertGreater(found["times"]["compute_percent"], 99)
+            self.assertIn("the clocks of host and device differ", json.dumps(found["findings"]))
+
     def test_ranges(self):
         """Kernels under CUPTI's counters have no times of their own, and the answer says so."""
         t = torch_traces.Trace()
