@@ -49,7 +49,7 @@ static xpl_status_t outline(const void *value, void **ret, struct xpl_error *err
 
 const struct xpl_product xpl_product_op_stats = {
     .name = "op_stats",
-    .version = 25,
+    .version = 26,
     .residency = XPL_RESIDENCY_STORE,
     .variants = kVariants,
     .make = make,

@@ -478,6 +478,14 @@ class Verdicts(Case):
             self.assertEqual(self.steps_of(torch_traces.iterations(name)), [])
         self.assertEqual(self.steps_of(torch_traces.iterations(vllm, n=2)), [])
 
+    def test_collectives_alone(self):
+        """Steps in which a device only communicates are steps."""
+        def body(t, at, k):
+            for i in range(3):
+                t.launch("c10d::allreduce_", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", at + 100 * i, 90)
+            return at + 400
+        self.assertEqual(self.steps_of(torch_traces.steps(body, 3)), [(3, 402), (4, 402), (5, 400)])
+
     def test_clocks_of_devices(self):
         """Where clocks of host and device differ, steps are those of the device, and the answer says so."""
         for apart_us in -2e6, 2e6:

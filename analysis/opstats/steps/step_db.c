@@ -74,7 +74,7 @@ static bool well_formed(const struct writer *w, const struct xpl_step *st,
         1u << (XPL_SPAN_DEVICE_COMPUTE_16 / 10) | 1u << (XPL_SPAN_DEVICE_COMPUTE_32 / 10);
     const uint32_t host = 1u << (XPL_SPAN_HOST_COMPUTE / 10);
     const uint32_t needed = w->rules->has_device ? device : host;
-    return duration > 0 && (w->rules->cpu_device || (sums->present & needed) != 0);
+    return duration > 0 && (w->rules->all_count || (sums->present & needed) != 0);
 }
 
 static bool write_collectives(const struct writer *w, const struct xpl_step *st,

@@ -16,7 +16,8 @@ struct xpl_sparse_core {
 
 struct xpl_step_db_rules {
     bool has_device; // a step counts when a device computed in it; else when the host did
-    bool cpu_device; // the host counts as a device: all steps that have a time count
+    bool all_count;  // all steps that have a time count
+    bool cpu_device; // the host counts as a device
     // With cpu_device: device time that belongs to whatever step it falls into; may be NULL.
     const struct xpl_step *loose;
     const struct xpl_sparse_core *sparse; // may be NULL with n_sparse 0

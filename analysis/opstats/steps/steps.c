@@ -53,6 +53,7 @@ static xpl_status_t convert_gpu(const struct xpl_convert *c, struct xpl_opstats 
                                 struct xpl_error *err) {
     XPL_AUTO(xpl_device_steps_fini) struct xpl_device_steps device = {0};
     const struct xpl_step_db_rules rules = {.has_device = true,
+                                            .all_count = !c->opt->xprof_exact,
                                             .remove_overlaps = true,
                                             .drop_incomplete = c->opt->xprof_exact &&
                                                                !c->opt->keep_incomplete_steps};
@@ -94,6 +95,7 @@ static xpl_status_t convert_cpu(const struct xpl_convert *c, struct xpl_host_sca
     const struct xpl_step_db_rules rules = {.remove_overlaps = true,
                                             .drop_incomplete =
                                                 !program && !c->opt->keep_incomplete_steps,
+                                            .all_count = program,
                                             .cpu_device = program,
                                             .loose = &host->loose};
     struct xpl_precision_ps precision;
