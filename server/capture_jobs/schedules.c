@@ -579,9 +579,8 @@ static struct schedule *find(const struct xpl_schedules *all, uint64_t id) {
     return s;
 }
 
-// Where daemons share schedules another one may have it, and finds it gone.  Without the mutex, as
-// the database may be slow.
-xpl_status_t xpl_schedules_delete(struct xpl_schedules *all, uint64_t id, struct xpl_error *err) {
+// Whichever daemon has it: that one finds it gone.
+static xpl_status_t delete_shared(struct xpl_schedules *all, uint64_t id, struct xpl_error *err) {
     XPL_AUTO(xpl_arena_fini)
     struct xpl_arena arena = xpl_arena_of((size_t)XPL_SCHEDULES_MAX * MAX_REQUEST * 2);
     struct xpl_history_schedule *rows;
@@ -596,6 +595,21 @@ xpl_status_t xpl_schedules_delete(struct xpl_schedules *all, uint64_t id, struct
     if (s) drop_deleted(all, s);
     pthread_mutex_unlock(&all->mu);
     return XPL_OK;
+}
+
+xpl_status_t xpl_schedules_delete(struct xpl_schedules *all, uint64_t id, struct xpl_error *err) {
+    if (all->shared) return delete_shared(all, id, err);
+    pthread_mutex_lock(&all->mu);
+    struct schedule *const s = find(all, id);
+    xpl_status_t st = XPL_OK;
+    if (!s)
+        st = xpl_error_set(err, XPL_NOT_FOUND, __FILE__, __LINE__, UINT64_MAX,
+                           "no schedule %" PRIu64 " exists", id);
+    else
+        st = xpl_history_delete_schedule(all->history, id, err);
+    if (st == XPL_OK) drop_deleted(all, s);
+    pthread_mutex_unlock(&all->mu);
+    return st;
 }
 
 static xpl_status_t describe(struct xpl_schedules *all, const struct xpl_history_schedule *row,
