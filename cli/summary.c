@@ -311,7 +311,7 @@ static void memory_rows(struct xpl_table *t, const char *host, const json_t *ans
         const uint64_t used = int_of(peak, "peakBytesInUse"),
                        capacity = int_of(sum, "memoryCapacity");
         xpl_table_bytes(t, used);
-        if (capacity) // PyTorch's traces do not have that of CPUs
+        if (capacity > used) // else the profile has no free memory, as PyTorch's of CPUs
             xpl_table_bytes(t, capacity);
         else
             xpl_table_unknown(t);

@@ -114,8 +114,7 @@ static void update_summary(struct xpl_memory_allocator *a, const struct xpl_memo
     s->peak = e->state;
     s->peak.peak_bytes_in_use = in_use;
     s->peak_time_ps = e->time_ps;
-    const int64_t available = e->state.available_bytes;
-    s->capacity = available < 0 ? 0 : (int64_t)((uint64_t)in_use + (uint64_t)available);
+    s->capacity = (int64_t)((uint64_t)in_use + (uint64_t)e->state.available_bytes);
 }
 
 // As if the events of `later` had followed those of `a`.

@@ -138,7 +138,6 @@ static inline size_t read_usual(const struct xpl_memory_reader *r, unsigned deta
 void xpl_memory_event_read(const struct xpl_memory_reader *r, const struct xpl_event *ev,
                            enum xpl_memory_detail detail, struct xpl_memory_event *ret) {
     *ret = (struct xpl_memory_event){
-        .state.available_bytes = -1,
         .is_allocation = r->plane->event_md[ev->md].type == XPL_EVENT_MEMORY_ALLOCATION,
         .time_ps = ev->offset_ps,
     };

@@ -11,8 +11,7 @@
 
 struct xpl_arena;
 
-// The allocator's state after the event. available_bytes is below 0 if the profile does not have
-// it.
+// The allocator's state after the event.
 struct xpl_memory_state {
     int64_t reserved_bytes, allocated_bytes, available_bytes, peak_bytes_in_use;
     double fragmentation;

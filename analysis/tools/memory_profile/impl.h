@@ -43,8 +43,7 @@ struct xpl_memory_record {
 };
 
 struct xpl_memory_summary {
-    int64_t peak_lifetime, peak_time_ps;
-    int64_t capacity;             // 0: unknown
+    int64_t peak_lifetime, peak_time_ps, capacity;
     struct xpl_memory_state peak; // peak_bytes_in_use: of the profile, not of the lifetime
 };
 

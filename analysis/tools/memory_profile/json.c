@@ -30,7 +30,7 @@ static void put_text(struct writer *w, const char *key, xpl_str_t s) {
 static void put_state(struct writer *w, const struct xpl_memory_state *s) {
     put_int(w, "{\"stackReservedBytes\":", s->reserved_bytes);
     put_int(w, ",\"heapAllocatedBytes\":", s->allocated_bytes);
-    put_int(w, ",\"freeMemoryBytes\":", s->available_bytes > 0 ? s->available_bytes : 0);
+    put_int(w, ",\"freeMemoryBytes\":", s->available_bytes);
     put(w, ",\"fragmentation\":");
     xpl_json_proto_double(w->out, s->fragmentation);
     put_int(w, ",\"peakBytesInUse\":", s->peak_bytes_in_use);

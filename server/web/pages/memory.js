@@ -181,7 +181,7 @@ export default {
     const differs = (v, key) => (before ? `; base ${format.bytes(num(before[key]))}, ${signed(format.bytes)(v - num(before[key]))}` : '');
     ctx.root.append(h('dl', {class: 'tiles'},
         tile('Peak in this profile', format.bytes(used),
-            (capacity ? `${format.fraction(used / capacity)} of ${format.bytes(capacity)}` : '') + differs(used, 'peakBytesInUse')),
+            (capacity > used ? `${format.fraction(used / capacity)} of ${format.bytes(capacity)}` : '') + differs(used, 'peakBytesInUse')),
         tile('Peak of the heap since start', format.bytes(num(p.peakBytesUsageLifetime))),
         tile('Heap at the peak', format.bytes(num(peak.heapAllocatedBytes)),
             `stack ${format.bytes(num(peak.stackReservedBytes))}, free ${format.bytes(num(peak.freeMemoryBytes))}${
