@@ -30,7 +30,7 @@ static inline void br_core(struct xpl_buf *space, const char *name, int steps, i
     struct xpl_buf marks = mk_line(1, "Steps"), ops = mk_line(3, "XLA Ops");
     for (int i = 0; i < steps; i++) {
         const int64_t at = (int64_t)i * BR_STEP_PS;
-        br_event(&p, &marks, numbers[i], at, BR_STEP_PS);
+        br_event(&p, &marks, numbers[i < 5 ? i : 5], at, BR_STEP_PS);
         br_event(&p, &ops, "barrier-cores.1", at, wait_ps);
         br_event(&p, &ops, "fusion.1", at + wait_ps, BR_STEP_PS / 2);
     }

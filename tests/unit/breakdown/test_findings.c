@@ -1075,7 +1075,7 @@ static void test_empty(void) {
 // Steps of which each has its own name: a look at all steps for each name would take minutes.
 static void test_many_series(void) {
     enum { STEPS = 200000 };
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of((size_t)1 << 28);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of((size_t)1 << 30);
     struct xpl_time_breakdown b = {0};
     const struct xpl_time_breakdown_value value = {.breakdown = &b};
     const void *const products[] = {&value};
