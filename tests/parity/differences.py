@@ -356,12 +356,19 @@ def step_series(told):
     return told.tool in ("input_pipeline_analyzer", "overview_page") and len({re.sub(" ?-?[0-9]+$", "", name) for name in told.steps}) > 1
 
 
+def devices(told):
+    hosts = (parse(told.ask("time_breakdown", told.paths) or b"") or {}).get("hosts", [])
+    return [device for host in hosts for device in host.get("devices", [])]
+
+
 def slowest_core(told):
     """XProf averages the slowest core of each step; ours is the core that is the slowest in total."""
-    if told.tool not in ("input_pipeline_analyzer", "overview_page"):
-        return False
-    hosts = (parse(told.ask("time_breakdown", told.paths) or b"") or {}).get("hosts", [])
-    return sum(len(host.get("devices", [])) for host in hosts) > 1
+    return told.tool in ("input_pipeline_analyzer", "overview_page") and len(devices(told)) > 1
+
+
+def program_steps(told):
+    """XProf has no steps where nothing marks them; ours are executions of a program."""
+    return told.tool in OF_STEPS and any(step["name"].startswith("execution of ") for device in devices(told) for step in device["steps"])
 
 
 def older_gemms(told):
@@ -390,7 +397,7 @@ def pod_causes(told):
     return told.tool == "pod_viewer"
 
 
-DELIBERATE = [idle_hosts, stragglers, profiled_batches, step_numbers, step_series, slowest_core, older_gemms, no_hlo, host_names, pod_causes]
+DELIBERATE = [idle_hosts, stragglers, profiled_batches, step_numbers, step_series, slowest_core, program_steps, older_gemms, no_hlo, host_names, pod_causes]
 
 
 def deliberate(told):
