@@ -116,38 +116,21 @@ static struct xpl_http_body *make_body(struct xpl_http_request *r, const struct 
     return b;
 }
 
-// The answer as CSV.
-static xpl_status_t convert_to_csv(const struct pending *p, xpl_bytes_t json, size_t room,
-                                   struct xpl_rpc_blob **ret, struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch = xpl_arena_of(room);
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(room);
+// The answer as CSV.  Takes nothing over; *ret is the caller's.
+static xpl_status_t make_csv(struct xpl_http_request *r, const struct pending *p,
+                             const struct xpl_tool_data *a, struct xpl_rpc_blob **ret,
+                             struct xpl_error *err) {
+    if (strcmp(a->content_type, "application/json") != 0)
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "CSV format not supported for this tool type");
+    const xpl_bytes_t json = xpl_rpc_blob_get(a->blob);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch = xpl_arena_of(r->http->options.memory_limit);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(r->http->options.memory_limit);
     XPL_TRY(xpl_http_csv((xpl_str_t){(const char *)json.ptr, json.len},
                          p->request->dialect == XPL_DIALECT_XPROF ? NULL : xpl_tool_find(p->tool),
                          &scratch, &out, err));
     *ret = xpl_rpc_blob_copy((xpl_bytes_t){out.p, out.n});
     if (out.failed || !*ret) XPL_RETURN_OOM(err, "csv");
     return XPL_OK;
-}
-
-// Takes nothing over; *ret is the caller's.  The values of the JSON take more memory than its text.
-static xpl_status_t make_csv(struct xpl_http_request *r, struct pending *p,
-                             const struct xpl_tool_data *a, struct xpl_rpc_blob **ret,
-                             struct xpl_error *err) {
-    enum { VALUES = 32, LEAST = 1 << 20, BUSY_RETRY_MS = 500 };
-    if (strcmp(a->content_type, "application/json") != 0)
-        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "CSV format not supported for this tool type");
-    struct xpl_engine *const e = r->http->parts.engine;
-    const xpl_bytes_t json = xpl_rpc_blob_get(a->blob);
-    const size_t limit = r->http->options.memory_limit;
-    const size_t room = json.len < limit / VALUES ? VALUES * json.len + LEAST : limit;
-    if (!xpl_engine_hold(e, room)) {
-        p->retry_ms = BUSY_RETRY_MS;
-        XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED,
-                         "the requests under way use all of --memory-total; try again soon");
-    }
-    const xpl_status_t st = convert_to_csv(p, json, room, ret, err);
-    xpl_engine_release(e, room);
-    return st;
 }
 
 // Fills r->body, and p->warm where it is another.  On a worker, or for small answers on the loop.

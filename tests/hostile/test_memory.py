@@ -30,20 +30,6 @@ def offer(h, stream, body):
         h.message(stream, body, compressed=1)
 
 
-def test_tables_count(run):
-    """What a table takes besides its answer counts to --memory-total."""
-    d = run.start("--no-prefetch", "--memory-total=1MiB", logdir=run.logdir("tf_keras_tensorboard"))
-    path = answer_url("tf_keras_tensorboard", "kernel_stats")
-    check(d.get(path).status == 200, "an answer")
-    refused = d.get(path.replace("/tool?", "/csv?"))
-    check(refused.status == 503 and "retry-after" in refused.headers, f"{refused.status} {refused.body[:200]}")
-    d.get("/api/v1/tools")
-    d = run.start("--no-prefetch", logdir=run.logdir("tf_keras_tensorboard"))
-    for _ in range(3):
-        check(d.get(path.replace("/tool?", "/csv?")).status == 200, "a table")
-    check(d.status()["memory"]["in_flight_bytes"] == 0, "its memory is given back")
-
-
 def test_compressed_request(run):
     """A request of 600 KB that would become 600 MB is refused as it is."""
     d = run.start(logdir=run.logdir("jax_matmul_nopy"))
