@@ -31,10 +31,6 @@ void xpl_heap_set_budget(size_t bytes) {
     atomic_store(&budget, bytes);
 }
 
-bool xpl_heap_is_short(void) {
-    return xpl_heap_in_use() > atomic_load_explicit(&budget, memory_order_relaxed) / 4 * 3;
-}
-
 static size_t read_text(int dir, const char *path, char *ret, size_t size) {
     const int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
     const ssize_t n = fd < 0 ? -1 : read(fd, ret, size - 1);

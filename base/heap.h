@@ -20,8 +20,6 @@ void xpl_heap_set_budget(size_t bytes);
 size_t xpl_heap_machine(void);
 // Large blocks and all blocks of arenas in use, bytes.
 size_t xpl_heap_in_use(void);
-// Whether these are more than three quarters of the budget.
-bool xpl_heap_is_short(void);
 // Resident anonymous memory, bytes; 0 when the kernel does not tell.
 size_t xpl_heap_resident(void);
 // Gives freed memory back to the kernel when malloc keeps more than `bytes` of it.  Takes

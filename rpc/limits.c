@@ -4,11 +4,9 @@
 //
 // A list of the queue's thread has all calls of a server; the thread sees their begin and their
 // end.  If there is room, a client has a minute; otherwise a new call ends one that has made no
-// progress for a second.  So does a lack of memory: an answer that is not read keeps its bytes.  On
-// a server with a token, calls with and without it have separate limits: strangers, however many
-// and however fast, take no room from authorized clients.
+// progress for a second.  On a server with a token, calls with and without it have separate limits:
+// strangers, however many and however fast, take no room from authorized clients.
 #include "base/clock.h"
-#include "base/heap.h"
 #include "rpc/impl.h"
 
 enum {
@@ -16,7 +14,7 @@ enum {
     IDLE_MS = 60000,    // between the messages of a stream that needs no token
     SLOW_MS = 60000,    // for a message to be read, and a millisecond for each so many bytes:
     SLOW_BYTES_PER_MS = 32,
-    CROWDED_MS = 1000, // when the server has no room, or memory is short
+    CROWDED_MS = 1000, // when the server has no room
     SEARCH_MS = 20,    // between two searches for a call that could make room
     GUEST_PART = 8,    // guests of each kind get this part of all calls
     LEAVING = 64,      // further guests that were ended and have not left yet
@@ -88,9 +86,7 @@ static void check_call(struct xpl_rpc_call *c, int64_t now) {
     size_t bytes;
     const int64_t stuck = note_progress(c, now, &bytes);
     if (c->ended) return;
-    const int64_t patience =
-        xpl_heap_is_short() ? CROWDED_MS : SLOW_MS + (int64_t)(bytes / SLOW_BYTES_PER_MS);
-    if (stuck > ms(patience))
+    if (stuck > ms(SLOW_MS + (int64_t)(bytes / SLOW_BYTES_PER_MS)))
         end_writing(c);
     else if (waits_for_request(c) && now - c->start_ns > ms(REQUEST_MS))
         end_waiting(c, XPL_DEADLINE_EXCEEDED, "the request did not arrive in time");

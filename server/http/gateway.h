@@ -24,8 +24,6 @@ struct xpl_http_connection {
     bool watched;         // by `poll`
     bool ended;           // the client sends no more
     uint64_t deadline_ms; // of the loop's clock; UINT64_MAX: none
-    int unread;           // bytes that the kernel had at the last tick, and since when so many
-    uint64_t unread_ms;
     struct xpl_http_request *request;
     uv_poll_t poll; // for the client's end
 };

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/heap.h"
 #include "server/http/access.h"
 #include "server/http/engine.h"
 #include "server/http/listen.h"
@@ -366,11 +365,8 @@ static void on_listener(uv_poll_t *p, int status, int events) {
 void xpl_http_tick(struct xpl_http *h) {
     if (h->stopped) return;
     const uint64_t now = xpl_http_now_ms(h);
-    const bool is_short = xpl_heap_is_short(); // replies that are not read keep their bytes
-    for (struct xpl_http_connection *c = h->connections; c; c = c->next) {
-        const bool stuck = xpl_http_is_stuck(c) && is_short;
-        if (now > c->deadline_ms || stuck || xpl_http_is_over(c)) xpl_http_end(c);
-    }
+    for (struct xpl_http_connection *c = h->connections; c; c = c->next)
+        if (now > c->deadline_ms || xpl_http_is_over(c)) xpl_http_end(c);
     if (!h->stopping) xpl_http_engines_tick(h);
     for (size_t i = 0; i < h->n_listeners && !h->stopping; i++)
         if (h->listeners[i].paused) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/http/wait.h"
 
-#include <linux/sockios.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
@@ -10,7 +9,7 @@
 #include "server/http/gateway.h"
 
 // A client that reads a reply more slowly is dropped.
-enum { SEND_MS = 60000, SEND_BYTES_PER_MS = 32, STUCK_MS = 1000 };
+enum { SEND_MS = 60000, SEND_BYTES_PER_MS = 32 };
 
 // ---- time limits ----
 
@@ -49,16 +48,6 @@ bool xpl_http_is_over(const struct xpl_http_connection *c) {
     const struct xpl_http_request *const r = c->request;
     if (!c->ended || (r && (r->complete || r->refused))) return false;
     return ioctl(c->fd, FIONREAD, &unread) == 0 && unread == 0;
-}
-
-bool xpl_http_is_stuck(struct xpl_http_connection *c) {
-    const uint64_t now = xpl_http_now_ms(c->http);
-    int unread = 0;
-    if (ioctl(c->fd, SIOCOUTQ, &unread) == 0 && unread && unread == c->unread)
-        return now - c->unread_ms > STUCK_MS;
-    c->unread = unread;
-    c->unread_ms = now;
-    return false;
 }
 
 // libmicrohttpd has mostly read the bytes before the end; otherwise the tick finds the connection.

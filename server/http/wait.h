@@ -26,8 +26,6 @@ void xpl_http_give_up(struct xpl_http_request *r);
 void xpl_http_watch(struct xpl_http_connection *c);
 // Whether the client has ended its side, and no request of it is to be answered.
 bool xpl_http_is_over(const struct xpl_http_connection *c);
-// Whether its client has read nothing for a second of what there is to read; asked at each tick.
-bool xpl_http_is_stuck(struct xpl_http_connection *c);
 // Ends a connection, which libmicrohttpd then closes.  A surplus one that has not sent a request
 // gets a 503 first, except over TLS.
 void xpl_http_end(struct xpl_http_connection *c);

@@ -16,7 +16,6 @@ import urllib.parse
 
 from harness import (DATA_FRAME, END_HEADERS, HEADERS, MIB, PING, RST_STREAM, SETTINGS, WINDOW_UPDATE, Skip, answer_url,
                      check, equal, hpack, in_threads, quiet_close, wait_for)
-from wire_mutator import varint
 
 GET = b"GET /api/v1/tools HTTP/1.1\r\nHost: localhost\r\n"
 LINGER_NONE = struct.pack("ii", 1, 0)  # close() sends RST
@@ -114,75 +113,6 @@ def test_deaf_streams(run):
     for h in deaf:
         h.close()
     wait_for(lambda: d.status()["rpc"]["calls_open"] == 0, 20, "their calls end")
-
-
-def field(number, value):
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    return varint(number << 3 | 2) + varint(len(value)) + value
-
-
-def long_trace(run):
-    """A session whose trace has 4 MB: each of its events says a long name."""
-    events = b"".join(field(4, field(1, 1) + field(2, i * 1000) + field(3, 500)) for i in range(4000))
-    name = field(4, field(1, 1) + field(2, field(1, 1) + field(2, b"n" * 1000)))
-    plane = field(2, b"/host:CPU") + name + field(3, field(1, 1) + field(2, b"main") + field(3, 1) + events)
-    logdir = run.logdir("jax_matmul_nopy")
-    (logdir / "plugins/profile/long").mkdir()
-    (logdir / "plugins/profile/long/h.xplane.pb").write_bytes(field(1, plane))
-    return logdir
-
-
-def check_memory_returns(run, ask):
-    """Others are served while unread answers take all memory."""
-    d = run.start("--no-prefetch", "--memory-total=192MiB", "--memory-limit=64MiB", "--answer-cache=1MiB",
-                  logdir=long_trace(run))
-    path = answer_url("long", "trace_viewer") + "&use_saved_result=false"
-    size = len(d.get(path).body)
-    check(size > 4_000_000, f"an answer of {size} bytes is large")
-    deaf = ask(d, path)
-    # Without a lack of memory such a client has a minute, and more for so many bytes.
-    wait_for(lambda: d.get(path).status == 200, 30, "somebody else is served")
-    d.answers()
-    quiet_close(*deaf)
-
-
-def test_replies_that_take_all_memory(run):
-    """Unread replies do not keep memory from others."""
-    def ask(d, path):
-        deaf = []
-        for _ in range(60):
-            s = d.connect()
-            s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            s.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-            deaf.append(s)
-            time.sleep(0.05)
-        return deaf
-
-    check_memory_returns(run, ask)
-
-
-test_replies_that_take_all_memory.slow = True
-
-
-def test_streams_that_take_all_memory(run):
-    """The same over gRPC."""
-    def ask(d, path):
-        option = field(4, field(1, b"use_saved_result") + field(2, b"false"))
-        request = field(1, b"long") + field(3, b"trace_viewer") + option
-        deaf = []
-        for _ in range(6):
-            h = d.http2()
-            for _ in range(10):
-                h.message(h.request("/xplaned.v1.AnalysisService/StreamToolData"), request)
-                time.sleep(0.05)
-            deaf.append(h)
-        return deaf
-
-    check_memory_returns(run, ask)
-
-
-test_streams_that_take_all_memory.slow = True
 
 
 # ---- rude ones ----
