@@ -9,7 +9,7 @@
 #include "server/engine/engine.h"
 
 // At most, of one request; and the hosts of all of them: requests are resolved one after the other.
-enum { XPL_JOINT_SESSIONS = 1024, XPL_JOINT_HOSTS = 1 << 17 };
+enum { XPL_JOINT_SESSIONS = 1024, XPL_JOINT_HOSTS = 1 << 20 };
 
 struct xpl_joint;
 

@@ -303,7 +303,7 @@ static void test_joined_hosts(void) {
         names[i] = XPL_STR("a,b");
     const struct xpl_joint_request q = {.tool = "run_summary", .sessions = names, .n = SESSIONS};
     CHECK_EQ(xpl_joint_begin(f.engine, &q, &joint, &err), XPL_INVALID_ARGUMENT);
-    CHECK(strstr(err.msg, "131072 hosts"));
+    CHECK(strstr(err.msg, "1048576 hosts"));
 }
 
 // ---- ahead of requests ----
