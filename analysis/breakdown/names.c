@@ -302,9 +302,9 @@ static struct words words_of(xpl_str_t s) {
 static bool are_input(const struct words *w) {
     if (w->kinds & LOADER) return true;
     if (w->kinds & READS && w->kinds & CONTENTS) return true;
-    // "sample_batch" has two words for data.
-    return w->n_data && (w->kinds & (VERB | READS) || w->n_data > 1 || w->n == 1 ||
-                         (w->n == 2 && w->ends_in_pipeline));
+    // "sample_batch" has two words for data, and no other.
+    return w->n_data &&
+           (w->kinds & (VERB | READS) || w->n_data == w->n || (w->n == 2 && w->ends_in_pipeline));
 }
 
 static bool is_input_name(xpl_str_t name) {
@@ -319,7 +319,7 @@ static bool is_input_module(xpl_str_t file) {
 
 // A program writes or reads its state.
 static bool are_checkpoint(const struct words *w) {
-    return w->kinds & CHECKPOINT || (w->kinds & WRITES && w->kinds & STATE);
+    return w->kinds & CHECKPOINT || (w->kinds & WRITES && w->kinds & STATE && !w->n_data);
 }
 
 // ---- hosts ----

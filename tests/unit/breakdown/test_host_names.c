@@ -14,6 +14,8 @@ static void test_functions(void) {
         {"$os.py:676 __getitem__", "$time sleep", XPL_TIME_HOST},
         {"$job.py:7 preprocess_batch", "$time sleep", XPL_TIME_INPUT},
         {"$job.py:7 sample_batch", "$time sleep", XPL_TIME_INPUT},
+        {"$job.py:7 evaluate_batch_inputs", "$time sleep", XPL_TIME_HOST},
+        {"$job.py:7 load_model_inputs", "$time sleep", XPL_TIME_INPUT},
         {"$job.py:7 build_model", "$time sleep", XPL_TIME_HOST},
         {"$module.py:9 apply", "$pjit.py:466 _trace_for_jit", XPL_TIME_LAUNCH},
         {"$_serialisation.py:9 tree_serialise_leaves", "$time sleep", XPL_TIME_CHECKPOINT},
