@@ -120,7 +120,7 @@ static const char *content_type(const void *options) {
 
 const struct xpl_tool xpl_tool_memory_viewer = {
     .name = "memory_viewer",
-    .version = 3,
+    .version = 4,
     .needs = xpl_programs_needs,
     .facts = XPL_FACT_PROGRAMS,
     .options = kOptions,
