@@ -13,7 +13,7 @@
 
 enum { MAX_NOTE = 1 << 20, MAX_ASKED = 1024, MAX_TEXT = 300, MAX_MEMORY = 8 << 20 };
 // Of the notes of a directory; more are not read.
-enum { MAX_NOTES = 16 << 20 };
+enum { MAX_NOTES = 16 << 20, LEAST_NOTE = 4 << 10 };
 
 bool xpl_about_is_note(xpl_str_t name) {
     static const size_t n_stem = sizeof "capture" - 1, n_tail = sizeof ".json" - 1;
@@ -155,8 +155,9 @@ void xpl_about_add(struct xpl_about **a, xpl_str_t note) {
         xpl_arena_init(&to->arena, MAX_MEMORY);
     }
     *a = to;
-    if (note.len > MAX_NOTES - to->read) return;
-    to->read += note.len;
+    const size_t cost = note.len < LEAST_NOTE ? LEAST_NOTE : note.len; // it was opened
+    if (cost > MAX_NOTES - to->read) return;
+    to->read += cost;
     struct scan s = {note.ptr, note.ptr + note.len};
     const size_t before = to->asked.n;
     if (!read_object(&s, read_member, to)) to->asked.n = before; // it is none, or is cut
