@@ -397,7 +397,7 @@ static void test_many_series(void) {
 
 // Ops that share a long path, of other shapes on each side: each text is read once.
 static void test_long_paths(void) {
-    enum { N = 60000, PATH = 1024 };
+    enum { N = 60000, PATH = 4096 };
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of((size_t)1 << 28);
     XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of((size_t)1 << 28);
     struct xpl_run_group sides[2] = {{0}, {0}};
