@@ -77,7 +77,7 @@ struct xpl_survey {
     uint64_t most_sync_ps;               // of one host,
     xpl_str_t sync_name;                 // and in what that one waits most
     double n_graph_breaks;               // of torch.compile, of all hosts
-    size_t n_idle_devices;               // that have ops, hardly any in the window; not among `devices`
+    size_t n_idle_devices;               // with hardly any ops in the window; not in `devices`
     double wall_ps, ps[XPL_TIME_CAUSES]; // sums over the devices
     const struct xpl_opstats *stats;     // of all hosts
     double kernel_ps;                    // of the kernels of GPUs

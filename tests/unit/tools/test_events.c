@@ -438,7 +438,7 @@ static void test_cancelled(const char *rules, const char *match) {
     CHECK(at > 4); // each line at its begin, and once more
 }
 
-// A plane's name and what is looked for in it are long, and agree but for the last byte.
+// A plane's name and the text sought in it are long, and agree but for the last byte.
 static void test_long_names_of_planes(void) {
     enum { LONG = 1 << 20, PART = 20000 };
     static char name[LONG + 1], part[PART + 1];
