@@ -53,7 +53,9 @@ typedef enum xpl_capture_turn (*xpl_capture_turn_fn)(void *arg, size_t target,
                                                      char reason[XPL_CAPTURE_REASON_SIZE]);
 
 struct xpl_capture_budget;
+struct xpl_arena;
 struct xpl_capture_driver;
+struct xpl_intern;
 
 struct xpl_capture_plan {
     size_t size; // sizeof this
@@ -160,15 +162,18 @@ struct xpl_capture_outcome {
 xpl_status_t xpl_capture_check(const struct xpl_capture_plan *plan, struct xpl_error *err)
     XPL_NODISCARD;
 
-// Whether two addresses are one program's: names are compared without case, and all of "localhost",
-// "127.0.0.1" and "[::1]" are this machine, because profiler servers listen on all its addresses.
-bool xpl_capture_same_target(const char *a, const char *b);
-// The identity of a target for daemons of several machines: equal where xpl_capture_same_target is
-// true on one machine.  The key of an address that only this machine can reach contains the
-// machine's name.
+// The identity of a target: equal for addresses of one program.  Names are compared without case,
+// and "localhost", "127.0.0.1" and "[::1]" are one address, because profiler servers listen on all
+// addresses of their machine.  The key of an address that only this machine can reach contains the
+// machine's name, which may be "".
 enum { XPL_CAPTURE_KEY_SIZE = XPL_CAPTURE_MAX_TARGET + 80 };
 void xpl_capture_target_key(char out[XPL_CAPTURE_KEY_SIZE], const char *target,
                             const char *machine);
+// The keys of all targets, in `arena`: that of target i has the id i + 1.  INVALID_ARGUMENT if two
+// targets are one program.
+xpl_status_t xpl_capture_target_keys(const struct xpl_capture_plan *p, const char *machine,
+                                     struct xpl_arena *arena, struct xpl_intern **ret,
+                                     struct xpl_error *err) XPL_NODISCARD;
 
 // Captures.  OK when at least one host was stored (for calls without data: succeeded); the outcome
 // names the hosts that were not, with reasons.  Otherwise it makes no session: INVALID_ARGUMENT

@@ -86,21 +86,6 @@ static size_t port_at(xpl_str_t t) {
 }
 
 // CUDA programs and PyTorch's processes of one agent are one target: CUPTI serves one profiler.
-bool xpl_capture_same_target(const char *a, const char *b) {
-    struct xpl_capture_address p, q;
-    xpl_capture_address(&p, a);
-    xpl_capture_address(&q, b);
-    const xpl_str_t s = xpl_str_from(p.text), t = xpl_str_from(q.text), unix_ = XPL_STR("unix:");
-    if (xpl_str_eq(s, t)) return true;
-    if (xpl_str_starts(s, unix_) || xpl_str_starts(t, unix_)) return false;
-    const size_t i = port_at(s), k = port_at(t);
-    if (i == 0 || k == 0) return false;
-    // Ports first: they differ most often.
-    if (atoi(s.ptr + i) != atoi(t.ptr + k)) return false;
-    const xpl_str_t x = host_of(s, i - 1), y = host_of(t, k - 1);
-    return x.len == y.len && strncasecmp(x.ptr, y.ptr, x.len) == 0;
-}
-
 void xpl_capture_target_key(char out[XPL_CAPTURE_KEY_SIZE], const char *target,
                             const char *machine) {
     struct xpl_capture_address address;
@@ -137,21 +122,28 @@ void xpl_capture_target_name(char out[XPL_SESSION_WRITER_NAME_SIZE], const char 
     (void)xpl_session_writer_safe_name(out, (xpl_str_t){whole + cut, n - cut});
 }
 
-// No target is there twice.
-static xpl_status_t check_distinct(const struct xpl_capture_plan *p, struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(KEYS_BYTES);
-    struct xpl_intern *const keys = xpl_intern_new(&arena, xpl_hash_seed());
+xpl_status_t xpl_capture_target_keys(const struct xpl_capture_plan *p, const char *machine,
+                                     struct xpl_arena *arena, struct xpl_intern **ret,
+                                     struct xpl_error *err) {
+    struct xpl_intern *const keys = xpl_intern_new(arena, xpl_hash_seed());
     char key[XPL_CAPTURE_KEY_SIZE];
     xpl_strid_t id = {0};
     for (size_t i = 0; i < p->n_targets; i++) {
-        xpl_capture_target_key(key, p->targets[i], "");
+        xpl_capture_target_key(key, p->targets[i], machine);
         if (!keys || !xpl_intern_put(keys, xpl_str_from(key), &id)) XPL_RETURN_OOM(err, "capture");
         if (id.v <= i)
             XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
                              "%.100s is given twice: a program gives one profile at a time",
                              p->targets[i]);
     }
+    *ret = keys;
     return XPL_OK;
+}
+
+static xpl_status_t check_distinct(const struct xpl_capture_plan *p, struct xpl_error *err) {
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(KEYS_BYTES);
+    struct xpl_intern *keys;
+    return xpl_capture_target_keys(p, "", &arena, &keys, err);
 }
 
 static xpl_status_t check_targets(const struct xpl_capture_plan *p, struct xpl_error *err) {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/clock.h"
@@ -60,7 +61,7 @@ static bool plan_copy(const struct xpl_capture_plan *from, struct xpl_arena *a,
     return ok && xpl_arena_str(a, from->token, &p->token);
 }
 
-enum { LISTED_MS = 2000, PLAN_BYTES = 8 << 20 };
+enum { LISTED_MS = 2000, PLAN_BYTES = 12 << 20 };
 // Notes of others' directories have numbers that captures do not reach.
 static const uint64_t FIRST_NOTE = (uint64_t)1 << 62;
 
@@ -69,6 +70,7 @@ struct xpl_capture_jobs *xpl_capture_jobs_new(const struct xpl_capture_jobs_opti
     if (!c) return NULL;
     *c =
         (struct xpl_capture_jobs){.o = *o, .ops = o->shared ? xpl_store_captures(o->shared) : NULL};
+    if (c->ops) (void)gethostname(c->machine, sizeof c->machine - 1);
     xpl_cond_init(&c->changed);
     pthread_mutex_init(&c->mu, NULL);
     c->last_id = xpl_history_last_id(o->history);
@@ -471,11 +473,14 @@ static void *run(void *arg) {
 
 // ---- start and cancel ----
 
-// The other capture under way that has this target, or NULL.  The caller holds the mutex.
-static const struct job *find_holder(const struct job *me, const char *target) {
+// The other capture under way that has the job's target `i`, or NULL.  The caller holds the mutex.
+static const struct job *find_holder(const struct job *me, size_t i) {
+    const xpl_str_t key = xpl_capture_job_key(me, i);
+    xpl_strid_t id;
     for (const struct job *j = me->captures->jobs; j; j = j->next)
-        for (size_t i = 0; j != me && j->state == JOB_RUNNING && i < j->plan.n_targets; i++)
-            if (j->holds[i] && xpl_capture_same_target(j->plan.targets[i], target)) return j;
+        if (j != me && j->state == JOB_RUNNING && xpl_intern_find(j->keys, key, &id) &&
+            j->holds[id.v - 1])
+            return j;
     return NULL;
 }
 
@@ -500,13 +505,12 @@ static enum xpl_capture_turn take_target(void *arg, size_t i,
                                          char reason[XPL_CAPTURE_REASON_SIZE]) {
     struct job *const j = arg;
     struct xpl_capture_jobs *const c = j->captures;
-    const char *const target = j->plan.targets[i];
     enum xpl_capture_turn turn = XPL_CAPTURE_TURN_NOW;
     // A target that was free at the start, or here, may be another daemon's.
     if (j->holds[i]) return xpl_capture_job_take_shared(j, i, reason);
-    const uint64_t schedule = ask_recorder(j, target);
+    const uint64_t schedule = ask_recorder(j, j->plan.targets[i]);
     pthread_mutex_lock(&c->mu);
-    const struct job *const holder = find_holder(j, target);
+    const struct job *const holder = find_holder(j, i);
     if (schedule) {
         (void)snprintf(reason, XPL_CAPTURE_REASON_SIZE,
                        "schedule %" PRIu64 " records it all the time, and hands it over", schedule);
@@ -534,7 +538,7 @@ static xpl_status_t take_free_targets(struct job *j, const bool *handed_over,
     const struct job *holder = NULL;
     size_t n_busy = 0;
     for (size_t i = 0; i < p->n_targets; i++) {
-        const struct job *const other = find_holder(j, p->targets[i]);
+        const struct job *const other = find_holder(j, i);
         j->holds[i] = !other && !handed_over[i];
         if (handed_over[i] || !other) continue;
         if (n_busy++ == 0) holder = other;
@@ -576,7 +580,10 @@ static bool make_hosts(struct job *j) {
     j->plan.session_remote = j->captures->o.remote;
     for (size_t i = 0; j->live && i < j->plan.n_targets; i++)
         j->live[i] = (struct xpl_capture_host){.target = j->plan.targets[i]};
-    return j->live && j->holds && xpl_capture_job_init_shared(j);
+    return j->live && j->holds &&
+           xpl_capture_target_keys(&j->plan, j->captures->machine, &j->arena, &j->keys, NULL) ==
+               XPL_OK &&
+           xpl_capture_job_init_shared(j);
 }
 
 // Launches the job, after asking who records its targets: that takes locks of others.

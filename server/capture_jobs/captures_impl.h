@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "base/arena.h"
+#include "base/intern.h"
 #include "capture/budget.h"
 #include "server/capture_jobs/captures.h"
 
@@ -27,12 +28,12 @@ struct job {
     struct xpl_schedule_claim of; // the schedule that began it; id 0: none
     struct xpl_arena arena;       // the plan
     struct xpl_capture_plan plan;
+    struct xpl_intern *keys; // of its targets: xpl_capture_target_keys
     struct xpl_capture_listener listener;
     atomic_bool cancel;
     bool noted;      // its directory's identity is in the history
     bool in_history; // which was on when it began; numbers of others may be another daemon's
     // Where daemons share captures (captures_shared.c); on its thread, but for the atomics:
-    const char *const *keys;            // what the others know its targets by
     bool *taken;                        // for each target: no other daemon captures it meanwhile
     struct xpl_target_holder *others;   // who has it
     struct xpl_arena texts;             // of these
@@ -57,6 +58,7 @@ struct job {
 struct xpl_capture_jobs {
     struct xpl_capture_jobs_options o;
     const struct xpl_captures_ops *ops; // of the shared store; NULL: there is none
+    char machine[65];                   // its name; "" where no other daemon hears of its targets
     struct xpl_capture_recorder recorder;
     pthread_mutex_t mu;
     pthread_cond_t changed; // the catalogue has a new snapshot, or all stops
@@ -71,6 +73,11 @@ struct xpl_capture_jobs {
     atomic_ullong host_bytes; // that one answer may take, at most
     struct xpl_capture_budget budget;
 };
+
+// The key of target `i`, the same on all daemons.
+static inline xpl_str_t xpl_capture_job_key(const struct job *j, size_t i) {
+    return xpl_intern_get(j->keys, (xpl_strid_t){(uint32_t)i + 1});
+}
 
 // ---- captures_shared.c; where daemons share captures ----
 

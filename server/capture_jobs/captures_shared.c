@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -17,23 +16,12 @@ static uint64_t ns_of(uint64_t ms) {
 }
 
 bool xpl_capture_job_init_shared(struct job *j) {
-    char machine[65] = "";
     const size_t n = j->plan.n_targets;
     xpl_arena_init(&j->texts, TEXT_BYTES);
     if (!xpl_capture_job_ops(j)) return true;
-    (void)gethostname(machine, sizeof machine - 1);
-    const char **const keys = xpl_arena_array(&j->arena, n, sizeof *keys);
     j->taken = xpl_arena_zalloc(&j->arena, n * sizeof *j->taken);
     j->others = xpl_arena_zalloc(&j->arena, n * sizeof *j->others);
-    for (size_t i = 0; keys && i < n; i++) {
-        char key[XPL_CAPTURE_KEY_SIZE];
-        xpl_str_t copy;
-        xpl_capture_target_key(key, j->plan.targets[i], machine);
-        if (!xpl_arena_str(&j->arena, xpl_str_from(key), &copy)) return false;
-        keys[i] = copy.ptr;
-    }
-    j->keys = keys;
-    return keys && j->taken && j->others;
+    return j->taken && j->others;
 }
 
 // ---- targets ----
@@ -57,7 +45,7 @@ static xpl_status_t claim_targets(struct job *j, struct xpl_error *err) {
     size_t k = 0;
     if (!holders || !names) XPL_RETURN_OOM(err, "capture");
     for (size_t i = 0; i < n; i++)
-        if (j->holds[i] && !j->taken[i]) names[k++] = xpl_str_from(j->keys[i]);
+        if (j->holds[i] && !j->taken[i]) names[k++] = xpl_capture_job_key(j, i);
     XPL_TRY(xpl_capture_job_ops(j)->claim_targets(j->captures->o.shared, &who, names, k, &j->texts,
                                                   holders, err));
     k = 0;

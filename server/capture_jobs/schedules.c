@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/intern.h"
 #include "base/log.h"
 #include "rpc/message.h"
 #include "server/capture_jobs/messages.h"
@@ -42,6 +43,7 @@ struct schedule {
     struct xpl_arena arena; // the request
     const request_msg *request;
     struct xpl_capture_plan plan;
+    struct xpl_intern *keys; // of its targets
     struct xpl_history_schedule row;
     int64_t try_ms; // when it is tried next: row.next_ms, or later while its hosts are busy
     enum schedule_state state;
@@ -100,14 +102,15 @@ static xpl_status_t decode(struct schedule *s, xpl_bytes_t raw, struct xpl_error
     s->request = (const request_msg *)m;
     if (!s->request->capture) XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "no capture to repeat");
     XPL_TRY(xpl_capture_plan_of(s->request->capture, &s->arena, &s->plan, err));
-    return check(s->request, &s->plan, err);
+    XPL_TRY(check(s->request, &s->plan, err));
+    return xpl_capture_target_keys(&s->plan, "", &s->arena, &s->keys, err);
 }
 
 static struct schedule *new_schedule(struct xpl_schedules *all) {
     struct schedule *s = xpl_sys_alloc(sizeof *s);
     if (!s) return NULL;
     *s = (struct schedule){.all = all};
-    xpl_arena_init(&s->arena, 4 * MAX_REQUEST);
+    xpl_arena_init(&s->arena, 6 * MAX_REQUEST);
     return s;
 }
 
@@ -177,12 +180,6 @@ static bool load(struct xpl_schedules *all) {
 
 // ---- hosts that are recorded all the time ----
 
-static bool has_target(const struct schedule *s, const char *target) {
-    for (size_t i = 0; i < s->plan.n_targets; i++)
-        if (xpl_capture_same_target(s->plan.targets[i], target)) return true;
-    return false;
-}
-
 // Another capture wants a host that the schedule records: its recording is fetched and its servers
 // are stopped; its next capture starts them again.  False: its servers record nothing.
 static bool stop_soon(struct schedule *s) {
@@ -195,11 +192,14 @@ static bool stop_soon(struct schedule *s) {
 // The continuous schedule that records the target, or begins to; 0: none.
 static uint64_t hand_over(void *arg, const char *target) {
     struct xpl_schedules *const all = arg;
+    char key[XPL_CAPTURE_KEY_SIZE];
+    xpl_strid_t at;
     uint64_t id = 0;
+    xpl_capture_target_key(key, target, "");
     pthread_mutex_lock(&all->mu);
     for (struct schedule *s = all->list; s && !id; s = s->next)
-        if (s->request->continuous && s->state < SCHEDULE_DELETED && has_target(s, target) &&
-            stop_soon(s))
+        if (s->request->continuous && s->state < SCHEDULE_DELETED &&
+            xpl_intern_find(s->keys, xpl_str_from(key), &at) && stop_soon(s))
             id = s->row.id;
     pthread_mutex_unlock(&all->mu);
     return id;

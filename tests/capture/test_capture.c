@@ -229,6 +229,14 @@ static void test_unreachable(void) {
     (void)close(gone.fd);
 }
 
+// Whether two addresses are one program's.
+static bool same(const char *a, const char *b) {
+    char x[XPL_CAPTURE_KEY_SIZE], y[XPL_CAPTURE_KEY_SIZE];
+    xpl_capture_target_key(x, a, "");
+    xpl_capture_target_key(y, b, "");
+    return strcmp(x, y) == 0;
+}
+
 static void test_plans(void) {
     static const char *const wrong[] = {
         "",         "host",       "grpc://host:1", "host:0",      "host:70000",
@@ -240,18 +248,18 @@ static void test_plans(void) {
     struct xpl_capture_plan p = plan_of(twice, 2);
     CHECK_STATUS(xpl_capture_run(&p, logdir, NULL, NULL, NULL, &o, NULL), XPL_INVALID_ARGUMENT,
                  NULL);
-    CHECK(xpl_capture_same_target("localhost:7", "127.0.0.1:7"));
-    CHECK(xpl_capture_same_target("[::1]:7", "LOCALHOST:7"));
-    CHECK(xpl_capture_same_target("Node-1:7", "node-1:007"));
-    CHECK(xpl_capture_same_target("unix:/a:1", "unix:/a:1"));
-    CHECK(xpl_capture_same_target("pytorch:node-1", "node-1:9011")); // one agent
-    CHECK(xpl_capture_same_target("pytorch:localhost:7", "pytorch:[::1]:7"));
-    CHECK(!xpl_capture_same_target("pytorch:node-1", "node-1:9012"));
-    CHECK(!xpl_capture_same_target("localhost:7", "127.0.0.1:8"));
-    CHECK(!xpl_capture_same_target("127.0.0.2:7", "127.0.0.1:7"));
-    CHECK(!xpl_capture_same_target("node-1:7", "node-2:7"));
-    CHECK(!xpl_capture_same_target("unix:/a:1", "unix:/A:1"));
-    CHECK(!xpl_capture_same_target("unix:/a", "unix:/b"));
+    CHECK(same("localhost:7", "127.0.0.1:7"));
+    CHECK(same("[::1]:7", "LOCALHOST:7"));
+    CHECK(same("Node-1:7", "node-1:007"));
+    CHECK(same("unix:/a:1", "unix:/a:1"));
+    CHECK(same("pytorch:node-1", "node-1:9011")); // one agent
+    CHECK(same("pytorch:localhost:7", "pytorch:[::1]:7"));
+    CHECK(!same("pytorch:node-1", "node-1:9012"));
+    CHECK(!same("localhost:7", "127.0.0.1:8"));
+    CHECK(!same("127.0.0.2:7", "127.0.0.1:7"));
+    CHECK(!same("node-1:7", "node-2:7"));
+    CHECK(!same("unix:/a:1", "unix:/A:1"));
+    CHECK(!same("unix:/a", "unix:/b"));
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         p = plan_of(&wrong[i], 1);
         if (xpl_capture_check(&p, NULL) != XPL_INVALID_ARGUMENT) FAIL_TEST(wrong[i]);

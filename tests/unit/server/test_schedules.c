@@ -386,7 +386,7 @@ static void check_limits(void) {
     check_kept(&p, "c");
 }
 
-// The schedule keeps what it did not make: another directory of that name, others' profiles.
+// A schedule does not remove another directory of that name, nor profiles of others.
 static void check_others(void) {
     XPL_AUTO(remove_dirs) struct fixture f;
     struct plan p;
@@ -498,6 +498,7 @@ static struct {
     atomic_int step;
     uint64_t asked_ns; // while a schedule is added
     bool loses_answer; // when a capture begins
+    bool refuses;      // captures
     uint64_t withdrawn;
     // Of a schedule whose claim this daemon does not know of:
     int64_t fence; // 0: there is none
@@ -527,6 +528,7 @@ static xpl_status_t begin_shared(struct xpl_store *s, const struct xpl_history_c
     *ret_id = database.begun;
     reach(1);
     await(2); // its row is there when the others were listed already
+    if (database.refuses) XPL_RETURN_ERROR(err, XPL_ABORTED, "another daemon's");
     return XPL_OK;
 }
 
@@ -781,6 +783,81 @@ static void check_back_again(void) {
     stop(&f);
 }
 
+// ---- as many targets as a capture may have ----
+
+static char many[3][XPL_CAPTURE_MAX_TARGETS][XPL_CAPTURE_MAX_TARGET + 1];
+
+// Long names, of which each group has others; returns those of one.
+static char **name_targets(size_t group, char first) {
+    static char *targets[3][XPL_CAPTURE_MAX_TARGETS];
+    for (size_t i = 0; i < XPL_CAPTURE_MAX_TARGETS; i++) {
+        targets[group][i] = many[group][i];
+        memset(many[group][i], 'a', 240);
+        many[group][i][0] = first;
+        (void)snprintf(many[group][i] + 240, 15, "%04zu:7777", i);
+    }
+    return targets[group];
+}
+
+static int64_t thread_ms(void) {
+    struct timespec t;
+    CHECK_EQ(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t), 0);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+// Starts a capture of them that another one, or the end of the daemon, prevents.  It takes little
+// of the processor, whoever else has targets.
+static void expect_unavailable(struct fixture *f, char **targets, const char *why) {
+    struct xpl_error err = {0};
+    const struct xpl_capture_plan plan = {.size = sizeof plan,
+                                          .targets = (const char *const *)targets,
+                                          .n_targets = XPL_CAPTURE_MAX_TARGETS,
+                                          .duration_ms = 1};
+    const struct xpl_capture_listener l = {.done = note_done};
+    const int64_t begin = thread_ms();
+    CHECK_EQ(xpl_capture_jobs_start(f->jobs, &plan, NULL, &l, NULL, &err), XPL_UNAVAILABLE);
+    CHECK(thread_ms() - begin < 1500);
+    CHECK(strstr(err.msg, why));
+}
+
+// Which capture has a target is known without a look at each pair, also by another spelling.
+static void check_many_held(void) {
+    XPL_AUTO(remove_dirs) struct fixture f;
+    struct xpl_error err = {0};
+    atomic_bool done = false;
+    start_shared(&f);
+    database.waits = database.refuses = true;
+    char **const targets = name_targets(0, 'b');
+    const struct xpl_capture_plan plan = {.size = sizeof plan,
+                                          .targets = (const char *const *)targets,
+                                          .n_targets = XPL_CAPTURE_MAX_TARGETS,
+                                          .duration_ms = 1};
+    const struct xpl_capture_listener l = {.done = note_done, .arg = &done};
+    CHECK_OK(xpl_capture_jobs_start(f.jobs, &plan, NULL, &l, NULL, &err), &err);
+    await(1);
+    expect_unavailable(&f, name_targets(1, 'B'), "it is being captured by capture ");
+    reach(2);
+    await_done(&done);
+    stop(&f);
+}
+
+// The same of schedules that record.
+static void check_many_recorded(void) {
+    XPL_AUTO(remove_dirs) struct fixture f;
+    struct plan p;
+    make_dirs(&f, true);
+    start(&f);
+    init_plan(&p);
+    p.request.continuous = true;
+    p.capture.targets = name_targets(2, 'c');
+    p.capture.n_targets = XPL_CAPTURE_MAX_TARGETS - 16; // a request has 1 MiB
+    for (int i = 0; i < 4; i++)
+        (void)create(&f, &p);
+    xpl_capture_jobs_stop(f.jobs);
+    expect_unavailable(&f, name_targets(0, 'b'), "stopping");
+    stop(&f);
+}
+
 int main(void) {
     (void)alarm(220);
     check_create();
@@ -795,5 +872,7 @@ int main(void) {
     check_lost_number();
     check_strays();
     check_back_again();
+    check_many_held();
+    check_many_recorded();
     return 0;
 }
