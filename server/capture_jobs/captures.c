@@ -127,9 +127,7 @@ xpl_status_t xpl_capture_jobs_check_enabled(const struct xpl_capture_jobs *c,
 }
 
 static void free_job(struct job *j) {
-    xpl_capture_outcome_fini(&j->outcome);
-    xpl_arena_fini(&j->arena);
-    xpl_arena_fini(&j->texts);
+    xpl_capture_job_free_data(j);
     xpl_sys_free(j);
 }
 
@@ -274,6 +272,7 @@ static void note_end(struct job *j) {
                                      .hosts = hosts,
                                      .n_hosts = hosts ? o->n_hosts : 0,
                                      .made = describe_session(r, &j->made) ? &j->made : NULL};
+    j->result.record = &j->record;
     note(j, &j->record);
     if (atomic_load(&j->shared)) xpl_capture_job_end(j);
 }
@@ -422,6 +421,7 @@ static void set_state(struct job *j, enum job_state to) {
     assert((int)to == (int)j->state + 1);
     j->state = to;
     if (to == JOB_RELEASED) c->running--;
+    if (to == JOB_OVER && !j->unsent) xpl_capture_job_free_data(j);
     pthread_mutex_unlock(&c->mu);
 }
 
@@ -447,7 +447,6 @@ static void *run(void *arg) {
                                      .schedule_id = j->of.id,
                                      .plan = &j->plan,
                                      .outcome = o,
-                                     .record = &j->record,
                                      .begin_ms = xpl_unix_ms()};
     if ((r->code = note_begin(j, r->begin_ms, &r->err)) != XPL_OK) {
         refuse(j);

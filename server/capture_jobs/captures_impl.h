@@ -74,6 +74,12 @@ struct xpl_capture_jobs {
     struct xpl_capture_budget budget;
 };
 
+// Frees the plan, the outcome and the record of a finished job.  The caller holds the mutex.
+static inline void xpl_capture_job_free_data(struct job *j) {
+    xpl_capture_outcome_fini(&j->outcome);
+    xpl_arena_fini(&j->arena);
+    xpl_arena_fini(&j->texts);
+}
 // The key of target `i`, the same on all daemons.
 static inline xpl_str_t xpl_capture_job_key(const struct job *j, size_t i) {
     return xpl_intern_get(j->keys, (xpl_strid_t){(uint32_t)i + 1});

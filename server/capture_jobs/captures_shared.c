@@ -347,6 +347,7 @@ bool xpl_capture_jobs_send_ends(struct xpl_capture_jobs *c) {
         if (send_end(j) == XPL_UNAVAILABLE) return false;
         pthread_mutex_lock(&c->mu);
         j->unsent = false;
+        xpl_capture_job_free_data(j);
         pthread_mutex_unlock(&c->mu);
     }
     return true;

@@ -592,7 +592,7 @@ static xpl_status_t note_shared(struct xpl_store *s, uint64_t capture_id, xpl_st
 }
 
 static void note_done(void *arg, const struct xpl_capture_result *r) {
-    (void)r;
+    CHECK(r->refused == !r->record);
     atomic_store((atomic_bool *)arg, true);
 }
 
