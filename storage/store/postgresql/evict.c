@@ -37,7 +37,8 @@ enum xpl_pg_rc xpl_pg_remove(struct xpl_pg_store *s, const char *sql, const stru
     PGresult *r = NULL;
     enum xpl_pg_rc rc = xpl_pg_query(s->w, sql, a, &r);
     *ret_n = rc == XPL_PG_OK ? s->pq->ntuples(r) : 0;
-    if (*ret_n) rc = remove_listed(s, r, (size_t)*ret_n);
+    if (*ret_n > PG_BATCH) rc = XPL_PG_OTHER;
+    if (rc == XPL_PG_OK && *ret_n) rc = remove_listed(s, r, (size_t)*ret_n);
     if (r) s->pq->clear(r);
     return rc;
 }

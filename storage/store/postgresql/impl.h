@@ -231,7 +231,7 @@ enum xpl_pg_rc xpl_pg_add_profiles(struct xpl_pg_store *s, int64_t result,
 // ---- evict.c; inside a transaction ----
 
 // Removes the results whose ids the statement gives, and counts them.  At most `PG_BATCH` rows: id,
-// week (NULL: inline), size_bytes.
+// week (NULL: inline), size_bytes.  OTHER, and nothing is removed: there are more.
 enum { PG_BATCH = 64 };
 enum xpl_pg_rc xpl_pg_remove(struct xpl_pg_store *s, const char *sql, const struct xpl_pg_args *a,
                              int64_t *ret_n);

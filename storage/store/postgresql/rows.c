@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows for people: ops, kernels, steps and memory of a profile, written by arrays.
 #include "storage/store/rows.h"
-#include "base/cleanup.h"
+
+#include <assert.h>
 
 #include "base/arena.h"
+#include "base/cleanup.h"
 #include "base/map.h"
 #include "base/text/utf8.h"
 #include "base/vec.h"
@@ -121,6 +123,12 @@ static int64_t *list_ids(struct writing *w, struct xpl_arena *arena, const struc
         ids[i] = id_of(w, set, at + i, c);
     return w->clean.failed ? NULL : ids;
 }
+
+#define ONE(...) +1
+static_assert(2 XPL_OP_COLUMNS(ONE) <= XPL_PG_ARGS && 2 XPL_KERNEL_COLUMNS(ONE) <= XPL_PG_ARGS &&
+                  2 XPL_STEP_COLUMNS(ONE) <= XPL_PG_ARGS &&
+                  2 XPL_MEMORY_COLUMNS(ONE) <= XPL_PG_ARGS,
+              "a statement has a parameter for each column");
 
 static enum xpl_pg_rc insert_some(struct writing *w, const char *sql,
                                   const struct xpl_rows_set *set, size_t at, size_t n) {

@@ -337,7 +337,7 @@ static void test_rows(void) {
 
 // A profile whose rows are none has nothing that could be removed: the limit is kept all the same.
 static void test_no_rows_under_limit(void) {
-    enum { OPS = 240, LIMIT = 100000 }; // 46,080 bytes of rows
+    enum { OPS = 5000, LIMIT = 1930000 }; // 960,000 bytes of rows, which takes two statements
     static struct xpl_op_row ops[OPS];
     const struct xpl_store_options o = {
         .size = sizeof o, .dir = "", .url = pg_url(database), .limit_bytes = LIMIT};
@@ -352,6 +352,8 @@ static void test_no_rows_under_limit(void) {
         CHECK_EQ(xpl_store_put_rows(s, &k.profiles[i], 3, i ? &some : &none, NULL), XPL_OK);
         pg_pause_ms(5);
     }
+    expect_sql("SELECT count(*)=2 FROM (SELECT FROM op_rows GROUP BY profile_id HAVING"
+               " max(seq)=4999 AND count(*)=5000 AND count(DISTINCT seq)=5000) x");
     (void)alarm(120);
     CHECK_EQ(put_n(s, 1, 20000, NULL), XPL_OK);
     (void)alarm(0);
