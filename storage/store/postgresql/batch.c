@@ -157,7 +157,7 @@ static enum xpl_pg_rc add_results(struct batch *b) {
                                       XPL_PG_COLUMN(BYTES, b->results, n, key),
                                       XPL_PG_COLUMN(NAME, b->results, n, name),
                                       XPL_PG_COLUMN(NAME, b->results, n, options),
-                                      XPL_PG_COLUMN(INT, b->results, n, version),
+                                      XPL_PG_COLUMN(U32, b->results, n, version),
                                       XPL_PG_COLUMN(U64, b->results, n, size),
                                       XPL_PG_COLUMN(I64, b->results, n, checksum),
                                       XPL_PG_COLUMN(BYTES, b->results, n, frame),

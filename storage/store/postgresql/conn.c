@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/store/postgresql/conn.h"
 
+#include <assert.h>
 #include <endian.h>
 #include <errno.h>
 #include <math.h>
@@ -193,7 +194,7 @@ static const Oid oids[][2] = {
     [XPL_PG_I64] = {20, 1016},  [XPL_PG_U64] = {20, 1016},  [XPL_PG_INT] = {20, 1016},
     [XPL_PG_BOOL] = {20, 1016}, [XPL_PG_FLAG] = {16, 1000}, [XPL_PG_REAL] = {701, 1022},
     [XPL_PG_TEXT] = {25, 1009}, [XPL_PG_NAME] = {25, 1009}, [XPL_PG_BYTES] = {17, 1001},
-    [XPL_PG_ID] = {17, 1001},   [XPL_PG_MS] = {20, 1016},
+    [XPL_PG_ID] = {17, 1001},   [XPL_PG_MS] = {20, 1016},   [XPL_PG_U32] = {20, 1016},
 };
 
 static void put_be32(struct xpl_buf *b, uint32_t v) {
@@ -217,6 +218,7 @@ static bool put_value(struct xpl_buf *b, enum xpl_pg_type type, const void *p) {
             if (type == XPL_PG_U64 && number > INT64_MAX) return false;
             break;
         case XPL_PG_INT: number = (uint64_t) * (const int *)p; break;
+        case XPL_PG_U32: number = *(const uint32_t *)p; break;
         case XPL_PG_BOOL: number = *(const bool *)p; break;
         case XPL_PG_REAL:
             memcpy(&number, p, sizeof number);
@@ -258,6 +260,7 @@ struct params {
 static bool encode(const struct xpl_pg_args *args, struct params *ret) {
     bool is_null[XPL_PG_ARGS];
     size_t at[XPL_PG_ARGS + 1] = {0};
+    assert(args->n <= XPL_PG_ARGS);
     xpl_buf_init(&ret->b, MAX_ARGS_BYTES);
     for (size_t i = 0; i < args->n; i++) {
         const struct xpl_pg_arg *const a = &args->v[i];

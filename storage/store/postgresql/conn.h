@@ -63,19 +63,21 @@ bool xpl_pg_is_alive(struct xpl_pg_conn *c);
 
 // ---- parameters ----
 
-// Types of ours, as a parameter or a column has them.
+// Types of ours, as a parameter has them, and some of them a column, where NULL is 0.
 enum xpl_pg_type {
     XPL_PG_I64,   // int64_t, or a uint64_t up to INT64_MAX
-    XPL_PG_U64,   // uint64_t: NULL above INT64_MAX
     XPL_PG_INT,   // int, as a bigint
     XPL_PG_BOOL,  // bool, as a bigint
-    XPL_PG_FLAG,  // bool, as a boolean
-    XPL_PG_REAL,  // double: NULL unless finite
     XPL_PG_TEXT,  // xpl_str_t; written without NULs and invalid UTF-8, at most 64 KiB
-    XPL_PG_NAME,  // the same, at most 4,096 bytes
     XPL_PG_BYTES, // xpl_bytes_t
-    XPL_PG_ID,    // 16 bytes
-    XPL_PG_MS,    // int64_t, read only: a time of the database's, as one of ours
+    XPL_PG_MS,    // int64_t, only a column: a time of the database's, as one of ours
+    // Only parameters:
+    XPL_PG_NAME, // as TEXT, at most 4,096 bytes
+    XPL_PG_U32,  // uint32_t, as a bigint
+    XPL_PG_U64,  // uint64_t: NULL above INT64_MAX
+    XPL_PG_FLAG, // bool, as a boolean
+    XPL_PG_REAL, // double: NULL unless finite
+    XPL_PG_ID,   // 16 bytes
 };
 
 enum { XPL_PG_ARGS = 24 };

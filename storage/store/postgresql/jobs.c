@@ -48,7 +48,7 @@ static xpl_status_t insert_batches(struct xpl_pg_store *s, const struct xpl_job_
         " WHERE NOT EXISTS (SELECT FROM jobs WHERE request=$1 AND aside_at IS NULL)",
         XPL_PG_WITH(digest_arg(&r->digest), xpl_pg_text(r->session), xpl_pg_text(r->traceparent),
                     xpl_pg_array(XPL_PG_TEXT, products, r->n_products, sizeof *products),
-                    XPL_PG_COLUMN(INT, r->products, r->n_products, variant),
+                    XPL_PG_COLUMN(U32, r->products, r->n_products, variant),
                     xpl_pg_array(XPL_PG_TEXT, files, r->n_files, sizeof *files),
                     xpl_pg_array(XPL_PG_U64, begins, r->n_batches, sizeof *begins),
                     xpl_pg_array(XPL_PG_U64, r->ends, r->n_batches, sizeof *r->ends)),

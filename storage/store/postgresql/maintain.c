@@ -189,7 +189,7 @@ static xpl_status_t ask_versions(struct xpl_pg_store *s, const struct xpl_store_
         " EXISTS (SELECT 1 FROM leases WHERE name='catalogue' AND owner<>$4 AND"
         " expires_at>=clock_timestamp())::int::bigint, (SELECT version FROM xplaned_schema)",
         XPL_PG_WITH(xpl_pg_array(XPL_PG_TEXT, kinds, n, sizeof *kinds),
-                    XPL_PG_COLUMN(TEXT, current, n, name), XPL_PG_COLUMN(INT, current, n, version),
+                    XPL_PG_COLUMN(TEXT, current, n, name), XPL_PG_COLUMN(U32, current, n, version),
                     xpl_pg_owner(s)),
         XPL_PG_INTO(&found_shape, NULL, ret, NULL), NULL);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Statements on readers' connections, which a pooler may have: each is a separate transaction.
+#include <assert.h>
 #include <endian.h>
 #include <string.h>
 
@@ -15,17 +16,18 @@ static bool read_value(struct xpl_pg_store *s, xpl_bytes_t v, enum xpl_pg_type t
     number = (int64_t)be64toh((uint64_t)number);
     switch (type) {
         case XPL_PG_TEXT:
-        case XPL_PG_NAME:
         case XPL_PG_BYTES: // the same struct
             return xpl_arena_str(arena, (xpl_str_t){(const char *)v.ptr, v.len}, to);
         case XPL_PG_MS: number = xpl_pg_our_ms(s, number); break;
         case XPL_PG_INT: *(int *)to = (int)number; return true;
         case XPL_PG_BOOL: *(bool *)to = number != 0; return true;
-        case XPL_PG_I64:
+        case XPL_PG_I64: break;
+        case XPL_PG_NAME:
+        case XPL_PG_U32:
         case XPL_PG_U64:
-        case XPL_PG_REAL:
         case XPL_PG_FLAG:
-        case XPL_PG_ID: break;
+        case XPL_PG_REAL:
+        case XPL_PG_ID: assert(!"a type of parameters"); return false;
     }
     memcpy(to, &number, sizeof number);
     return true;

@@ -389,7 +389,7 @@ static void test_quiet_maintenance(void) {
     enum { VERSIONS = 60 };
     static char names[VERSIONS][16];
     struct xpl_store_version current[VERSIONS + 1] = {
-        {XPL_STORE_ANSWER, XPL_STR("kernel_stats"), 1000}};
+        {XPL_STORE_ANSWER, XPL_STR("kernel_stats"), 3000000000}};
     const struct xpl_snapshot none = {.generation = 1};
     struct xpl_store *const holder = open_pg(), *const other = open_pg();
     for (size_t i = 0; i < VERSIONS; i++) {
