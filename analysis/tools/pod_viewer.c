@@ -8,6 +8,7 @@
 #include "analysis/breakdown/breakdown.h"
 #include "analysis/opstats/combine/combine.h"
 #include "analysis/opstats/opstats.h"
+#include "analysis/opstats/steps/event_span.h"
 #include "analysis/opstats/steps/timespan.h"
 #include "analysis/tools/input_pipeline/input_pipeline.h"
 #include "analysis/tools/lib/op_record.h"
@@ -206,6 +207,7 @@ static const struct xpl_core_details *core_of(const struct xpl_opstats *s, uint3
 }
 
 static size_t number_of_host(const struct xpl_tool_input *in, uint32_t core_id) {
+    if (core_id >= XPL_SPARSE_CORE_INDEX_START) core_id -= XPL_SPARSE_CORE_INDEX_START;
     return in->n_hosts > 1 ? core_id / XPL_CORES_PER_HOST : 0;
 }
 
@@ -278,7 +280,9 @@ static void sum_causes(const struct pod *p, const struct host_times *h,
     const struct xpl_time_breakdown *const b = h->b;
     const uint64_t middle = info->begin_ps + info->duration_ps / 2 - b->base_ps;
     const uint32_t step = xpl_time_step_at(b, middle);
-    const uint32_t core = p->in->n_hosts > 1 ? info->core_id % XPL_CORES_PER_HOST : info->core_id;
+    // The breakdown has no SparseCores.
+    const bool shared = p->in->n_hosts > 1 && info->core_id < XPL_SPARSE_CORE_INDEX_START;
+    const uint32_t core = shared ? info->core_id % XPL_CORES_PER_HOST : info->core_id;
     uint64_t n = 0;
     struct times sum = {0};
     for (size_t d = 0; step != XPL_BETWEEN_STEPS && d < b->devices.n; d++) {

@@ -818,6 +818,16 @@ static void test_pod_of_tpus(void) {
         mk_line_end(&p, &modules);
         mk_line_end(&p, &ops);
         mk_plane_end(&p, &space);
+        struct xpl_buf steps = mk_line(1, "Sparse Core Steps"),
+                       sparse = mk_line(2, "Sparse Core Ops");
+        mk_plane_begin(&p, 4, "/device:TPU:0 SparseCore 0");
+        for (unsigned i = 0; i < 3; i++) {
+            mk_plain(&p, &steps, "jit_step(7)", 100 * i * kUs, 100 * kUs);
+            mk_plain(&p, &sparse, "%fusion.2 = f32[8] fusion()", 100 * i * kUs, 50 * kUs);
+        }
+        mk_line_end(&p, &steps);
+        mk_line_end(&p, &sparse);
+        mk_plane_end(&p, &space);
         spaces[h] = space;
     }
     json_t *const pod = answered("pod_viewer", spaces, 2);
