@@ -117,6 +117,14 @@ static uint64_t end_of_text(const struct trace *t) {
     return t->r->base + (uint64_t)(t->r->end - t->r->begin);
 }
 
+// Whether the text ends, before padding, as a trace or its list of events does.
+static bool is_closed(const struct xpl_json_reader *r) {
+    const char *p = r->end;
+    while (p > r->begin && (!p[-1] || strchr(" \t\r\n", p[-1])))
+        p--;
+    return p > r->begin && (p[-1] == '}' || p[-1] == ']');
+}
+
 // ---- events ----
 
 // Goes on behind a damaged event, which was read up to `behind`; false when nothing follows, or
@@ -158,7 +166,7 @@ static xpl_status_t read_events(struct trace *t, bool *ret_end) {
             *ret_end = !go_on(t, event, behind, depth);
             if (*ret_end && cut)
                 note_cut(t, end_of_text(t));
-            else if (*ret_end && t->lost.reread <= MAX_REREAD) // the list of events has no end
+            else if (*ret_end && t->lost.reread <= MAX_REREAD && !is_closed(r))
                 note_cut(t, event_at);
             else
                 note_damage(t, event_at);

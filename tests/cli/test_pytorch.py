@@ -97,6 +97,18 @@ class Documented(Case):
         self.assertIn("left out: 1", err)
         self.assertEqual(status, 3)
 
+    def test_damaged_last_event(self):
+        """A damaged last event of a list that ends is damage: the trace was not cut."""
+        trace = self.place / "damaged.pt.trace.json"
+        event = '{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1, "dur": 1}'
+        for head, tail in (("[", "]"), ('{"schemaVersion": 1, "traceEvents": [', '],"metadata":{"a":1}}\n'),
+                           ('{"schemaVersion": 1, "traceEvents": [', '],"otherData":{},"traceName":"x"}')):
+            trace.write_text(head + event + ',\n{"ph": ?}' + tail)
+            status, _, err = self.ask("summary", trace)
+            self.assertIn("left out: 1", err)
+            self.assertNotIn("the trace ends at", err)
+            self.assertEqual(status, 3)
+
     def test_daemon(self):
         run = self.logdir / "run1"
         run.mkdir()
