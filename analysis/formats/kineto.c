@@ -6,7 +6,7 @@
 #include "analysis/kineto/kineto.h"
 
 // Of the XSpaces (analysis/kineto/).
-enum { IMPORT_VERSION = 11 };
+enum { IMPORT_VERSION = 12 };
 
 // ---- the text, piece by piece: cancellation is looked at between two ----
 

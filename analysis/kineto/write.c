@@ -51,8 +51,8 @@ struct writer {
     struct xpl_buf *out;
     size_t counted; // bytes of `out`, against the budget
     bool full;
-    int64_t later; // ns: how much the clock of a device is, if clocks differ
-    bool grouped;  // the XSpace says which step events are of
+    int64_t earlier; // ns: how much the clock of a device is, if clocks differ
+    bool grouped;    // the XSpace says which step events are of
 };
 
 // ---- texts ----
@@ -447,8 +447,9 @@ static void set_begins(const struct trace *t, struct device_step *of, bool apart
     }
 }
 
-// How much later the device's work begins than the step that launched it, below 0: how much
-// earlier, if that is more than all of the work takes: clocks of host and device differ. Else 0.
+// How much earlier the device's work begins than the step that launched it, if that is more than
+// all of the work takes: the clocks of host and device differ. Else 0. Work that begins later
+// proves nothing: the device may be busy with other work.
 static int64_t clocks_apart(const struct trace *t, const struct device_step *of) {
     const struct step *step = NULL;
     int64_t first = INT64_MAX, last = INT64_MIN;
@@ -460,7 +461,7 @@ static int64_t clocks_apart(const struct trace *t, const struct device_step *of)
     }
     if (!step) return 0;
     const int64_t least = last - first > LEAST_APART_NS ? last - first : LEAST_APART_NS;
-    return step->begin - first > least || first - step->end > least ? first - step->begin : 0;
+    return step->begin - first > least ? step->begin - first : 0;
 }
 
 static int64_t step_end(const struct trace *t, const struct device_step *of, size_t i, bool apart) {
@@ -474,9 +475,9 @@ static void put_steps(struct writer *w) {
     struct device_step *const of = w->device_steps;
     const struct xpl_xspace_writer_line line = {
         .id = XPL_LINE_ID_STEPS, .name = XPL_STR(XPL_LINE_STEPS), .timestamp_ns = start_ns(t)};
-    const int64_t later = clocks_apart(t, of);
-    const bool apart = later != 0;
-    if (!w->later) w->later = later;
+    const int64_t earlier = clocks_apart(t, of);
+    const bool apart = earlier != 0;
+    if (!w->earlier) w->earlier = earlier;
     set_begins(t, of, apart);
     xpl_xspace_writer_begin_line(&w->w, &line);
     for (size_t i = 0; i < t->steps.n && !xpl_kineto_cancelled_at(t, i); i++) {
@@ -653,12 +654,12 @@ static void put_warnings(struct writer *w) {
         xpl_xspace_writer_error(&w->w, valid(w, t->log_errors.v[i]));
     for (size_t i = 0; i < t->log_warnings.n; i++)
         xpl_xspace_writer_warning(&w->w, valid(w, t->log_warnings.v[i]));
-    if (w->later)
+    if (w->earlier)
         put_warning(
             w, false,
-            "the clocks of host and device differ: the work of the first step begins %.6f s "
-            "%s the step, so that causes of idle time say nothing",
-            (double)(w->later < 0 ? -w->later : w->later) / 1e9, w->later < 0 ? "before" : "after");
+            "the clocks of host and device differ: the work of the first step begins %.6f s before "
+            "the step; the causes of idle time are not known",
+            (double)w->earlier / 1e9);
     if (t->has_ranges && !t->has_kernels)
         put_warning(
             w, false,
