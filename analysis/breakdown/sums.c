@@ -27,10 +27,10 @@ uint32_t xpl_time_step_at(const struct xpl_time_breakdown *b, uint64_t t) {
     return low < b->steps.n && b->steps.v[low].begin_ps <= t ? (uint32_t)low : XPL_BETWEEN_STEPS;
 }
 
-// What the device does itself: an idle one has the host's copies and callbacks, too.
+// What the device does itself. Copies from and to the host may be the host's, while it is idle.
 static uint64_t own_work_ps(const struct xpl_time_sums *s) {
     return s->ps[XPL_TIME_COMPUTE] + s->ps[XPL_TIME_OVERLAPPED] + s->ps[XPL_TIME_COLLECTIVES] +
-           s->ps[XPL_TIME_DEVICE_COPIES];
+           s->ps[XPL_TIME_DEVICE_COPIES] + s->ps[XPL_TIME_HOST_COPIES];
 }
 
 uint64_t xpl_time_most_work_ps(const struct xpl_time_breakdown *b) {
@@ -47,7 +47,7 @@ uint64_t xpl_time_most_work_ps(const struct xpl_time_breakdown *b) {
 bool xpl_time_is_used(const struct xpl_time_sums *s, uint64_t most_work_ps) {
     enum { LEAST_PART = 100 };
     if (most_work_ps) return own_work_ps(s) >= most_work_ps / LEAST_PART;
-    return s->ps[XPL_TIME_HOST_COPIES] || s->ps[XPL_TIME_CALLBACK];
+    return s->ps[XPL_TIME_CALLBACK];
 }
 
 const bool *xpl_time_used_devices(const struct xpl_time_breakdown *b, struct xpl_arena *arena) {
