@@ -153,6 +153,7 @@ bool xpl_iree_sessions_follow(struct xpl_iree_sessions *x, const struct xpl_iree
                               uint32_t *ret_ended) {
     uint32_t ended = XPL_IREE_NONE;
     bool ok = true;
+    x->lately = x->has_named = false; // those of the previous record's items
     if (r->record_type == XPL_IREE_RECORD_BEGIN) ok = begin(x, r);
     if (r->record_type == XPL_IREE_RECORD_END) ok = end(x, r, &ended);
     if (r->chunk == XPL_IREE_DEVICES)
