@@ -158,6 +158,7 @@ static int add_times(const struct xpl_args *args, json_t *programs, const char *
     if (!all) return XPL_EXIT_PARTLY;
     json_auto_t *sums = sums_of(json_object_get(all, "ops"));
     if (!sums) return out_of_memory();
+    if (!json_object_size(sums)) return status; // no op says which program it is of
     json_array_foreach(programs, i, m) {
         if (strcmp(xpl_document_chars(m, "host"), host) != 0) continue;
         const json_t *const ps = json_object_get(sums, xpl_document_chars(m, "program_id"));
