@@ -427,7 +427,7 @@ static const struct xpl_product *const kNeeds[] = {
 
 const struct xpl_tool xpl_tool_pod_viewer = {
     .name = "pod_viewer",
-    .version = 5,
+    .version = 6,
     .needs = kNeeds,
     .facts = XPL_FACT_STEPS,
     .hosts = XPL_HOSTS_ALL,
