@@ -27,7 +27,7 @@ static bool read_value(struct xpl_pg_store *s, xpl_bytes_t v, enum xpl_pg_type t
         case XPL_PG_U64:
         case XPL_PG_FLAG:
         case XPL_PG_REAL:
-        case XPL_PG_ID: assert(!"a type of parameters"); return false;
+        case XPL_PG_ID: assert(false); return false; // only parameters
     }
     memcpy(to, &number, sizeof number);
     return true;
