@@ -29,8 +29,12 @@ static const char *skip_blanks(const char *p, const char *end) {
 }
 
 // Zeros behind the trace are padding, as those behind gzip are.
+static bool is_padding(char c) {
+    return !c || is_blank(c);
+}
+
 static const char *skip_padding(const char *p, const char *end) {
-    while (p < end && (!*p || is_blank(*p)))
+    while (p < end && is_padding(*p))
         p++;
     return p;
 }
@@ -120,7 +124,7 @@ static uint64_t end_of_text(const struct trace *t) {
 // Whether the text ends, before padding, as a trace or its list of events does.
 static bool is_closed(const struct xpl_json_reader *r) {
     const char *p = r->end;
-    while (p > r->begin && (!p[-1] || strchr(" \t\r\n", p[-1])))
+    while (p > r->begin && is_padding(p[-1]))
         p--;
     return p > r->begin && (p[-1] == '}' || p[-1] == ']');
 }
