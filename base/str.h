@@ -57,10 +57,10 @@ static inline int xpl_str_cmp(xpl_str_t a, xpl_str_t b) {
     const int c = n ? memcmp(a.ptr, b.ptr, n) : 0;
     return c ? c : (a.len > b.len) - (a.len < b.len);
 }
-// Whether it starts with one of the `n` texts.
+// Whether it starts with one of the `n` texts, none of which is empty.
 static inline bool xpl_str_starts_any(xpl_str_t s, const char *const *list, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        if (xpl_str_starts(s, xpl_str_from(list[i]))) return true;
+    for (size_t i = 0; s.len && i < n; i++) // most differ in the first byte
+        if (s.ptr[0] == list[i][0] && xpl_str_starts(s, xpl_str_from(list[i]))) return true;
     return false;
 }
 // First position of `needle` at or after `from`; SIZE_MAX when absent.  The time is bounded by the

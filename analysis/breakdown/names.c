@@ -93,11 +93,8 @@ static bool is_torch_collective(xpl_str_t name) {
 }
 
 bool xpl_op_is_collective(xpl_str_t name) {
-    for (size_t i = 0; i < COUNT(kCollectives) && name.len; i++)
-        if (name.ptr[0] == kCollectives[i][0] &&
-            xpl_str_starts(name, xpl_str_from(kCollectives[i])))
-            return true;
-    if (starts_ignoring_case(name, "nccl") || starts_ignoring_case(name, "rccl") ||
+    if (xpl_str_starts_any(name, kCollectives, COUNT(kCollectives)) ||
+        starts_ignoring_case(name, "nccl") || starts_ignoring_case(name, "rccl") ||
         is_torch_collective(name))
         return true;
     if (!xpl_str_has(name, XPL_STR("reduce"))) return false;
