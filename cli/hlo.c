@@ -146,21 +146,25 @@ static json_t *sums_of(const json_t *ops) {
     return NULL;
 }
 
-// Sets how long devices of `host` ran each of its programs.  Returns the exit status.
-static int add_times(const struct xpl_args *args, json_t *programs, const char *host) {
+static const char *host_of(const json_t *programs, size_t i) {
+    return xpl_document_chars(json_array_get(programs, i), "host");
+}
+
+// Sets how long devices of a host ran each of its programs, those from `begin` to `end`.  Returns
+// the exit status.
+static int add_times(const struct xpl_args *args, json_t *programs, size_t begin, size_t end) {
     struct xpl_args a = *args;
+    const char *host = host_of(programs, begin);
     a.hosts = &host;
     a.n_hosts = 1;
     int status;
-    size_t i;
-    json_t *m;
     json_auto_t *all = ask(&a, "op_list", &status);
     if (!all) return XPL_EXIT_PARTLY;
     json_auto_t *sums = sums_of(json_object_get(all, "ops"));
     if (!sums) return out_of_memory();
     if (!json_object_size(sums)) return status; // no op says which program it is of
-    json_array_foreach(programs, i, m) {
-        if (strcmp(xpl_document_chars(m, "host"), host) != 0) continue;
+    for (size_t i = begin; i < end; i++) {
+        json_t *const m = json_array_get(programs, i);
         const json_t *const ps = json_object_get(sums, xpl_document_chars(m, "program_id"));
         if (json_object_set_new(m, "self_time_ps", json_integer(json_integer_value(ps))) < 0)
             return out_of_memory();
@@ -215,13 +219,12 @@ static bool print_programs(const void *what, FILE *out) {
 static int list_programs(const struct xpl_args *args) {
     int status;
     json_auto_t *programs = ask(args, "hlo_modules", &status);
-    const char *last = "";
     if (!programs) return status;
-    for (size_t i = 0; xpl_is_answered(status) && i < json_array_size(programs); i++) {
-        const char *const host = xpl_document_chars(json_array_get(programs, i), "host");
-        if (strcmp(host, last) != 0)
-            status = xpl_both_answered(status, add_times(args, programs, host));
-        last = host; // programs are in order of hosts
+    const size_t n = json_array_size(programs);
+    for (size_t i = 0, end; xpl_is_answered(status) && i < n; i = end) { // in order of hosts
+        for (end = i + 1; end < n && strcmp(host_of(programs, end), host_of(programs, i)) == 0;)
+            end++;
+        status = xpl_both_answered(status, add_times(args, programs, i, end));
     }
     if (!xpl_is_answered(status)) return status;
     json_auto_t *list = sorted(programs);
