@@ -112,7 +112,7 @@ static bool read_md_stat(const struct xpl_stat *s, struct xpl_arena *a, struct x
 }
 
 // What metadata says, read once, as many ops may name one that is long as their child.
-struct xpl_tpu_said {
+struct xpl_tpu_md_op {
     struct xpl_op_metrics op; // without children
     XPL_VEC(uint32_t) children;
     struct xpl_tpu_plane *tp;
@@ -120,17 +120,17 @@ struct xpl_tpu_said {
 };
 
 static void note_child(void *ctx, const struct xpl_event_md *child) {
-    struct xpl_tpu_said *const said = ctx;
-    if (said->failed || said->children.n == MAX_DESCENDANTS) return;
-    uint32_t *const slot = xpl_vec_push(said->tp->arena, &said->children);
-    if (slot) *slot = (uint32_t)(child - said->tp->plane->event_md);
-    said->failed = !slot;
+    struct xpl_tpu_md_op *const decoded = ctx;
+    if (decoded->failed || decoded->children.n == MAX_DESCENDANTS) return;
+    uint32_t *const slot = xpl_vec_push(decoded->tp->arena, &decoded->children);
+    if (slot) *slot = (uint32_t)(child - decoded->tp->plane->event_md);
+    decoded->failed = !slot;
 }
 
 // SetOpMetadataFromHloEventMetadata.
 static bool read_md(struct xpl_tpu_plane *tp, const struct xpl_event_md *md,
-                    struct xpl_tpu_said *said) {
-    struct xpl_op_metrics *const op = &said->op;
+                    struct xpl_tpu_md_op *decoded) {
+    struct xpl_op_metrics *const op = &decoded->op;
     const bool named = md->display_name.len > 0;
     if (!xpl_arena_str(tp->arena, named ? md->display_name : md->name, &op->name)) return false;
     if (named && !xpl_arena_str(tp->arena, md->name, &op->long_name)) return false;
@@ -138,35 +138,35 @@ static bool read_md(struct xpl_tpu_plane *tp, const struct xpl_event_md *md,
     struct xpl_stat s;
     while (xpl_stats_next(&stats, &s) == XPL_WIRE_FIELD)
         if (!read_md_stat(&s, tp->arena, op)) return false;
-    said->tp = tp;
-    xpl_event_md_children(tp->plane, md, note_child, said);
-    return !said->failed;
+    decoded->tp = tp;
+    xpl_event_md_children(tp->plane, md, note_child, decoded);
+    return !decoded->failed;
 }
 
 // NULL at the arena's limit.
-static const struct xpl_tpu_said *said_by(struct xpl_tpu_plane *tp, uint32_t md) {
+static const struct xpl_tpu_md_op *get_md_op(struct xpl_tpu_plane *tp, uint32_t md) {
     struct xpl_tpu_md *const m = &tp->md[md];
-    if (m->said) return m->said;
-    struct xpl_tpu_said *const said = xpl_arena_zalloc(tp->arena, sizeof *said);
-    if (!said || !read_md(tp, &tp->plane->event_md[md], said)) return NULL;
-    return m->said = said;
+    if (m->decoded) return m->decoded;
+    struct xpl_tpu_md_op *const decoded = xpl_arena_zalloc(tp->arena, sizeof *decoded);
+    if (!decoded || !read_md(tp, &tp->plane->event_md[md], decoded)) return NULL;
+    return m->decoded = decoded;
 }
 
 // Fills in an op with its descendants, of which there are at most *budget.
 static bool fill_op(struct xpl_tpu_plane *tp, uint32_t md, unsigned level, uint32_t *budget,
                     struct xpl_op_metrics *op) {
-    const struct xpl_tpu_said *const said = said_by(tp, md);
-    if (!said) return false;
-    *op = said->op;
-    if (level >= XPL_OP_METRICS_MAX_DEPTH || !said->children.n || !*budget) return true;
+    const struct xpl_tpu_md_op *const decoded = get_md_op(tp, md);
+    if (!decoded) return false;
+    *op = decoded->op;
+    if (level >= XPL_OP_METRICS_MAX_DEPTH || !decoded->children.n || !*budget) return true;
     struct xpl_op_metrics_db *const db = xpl_arena_zalloc(tp->arena, sizeof *db);
     if (!db) return false;
     op->children = db;
-    for (size_t i = 0; i < said->children.n && *budget; i++) {
+    for (size_t i = 0; i < decoded->children.n && *budget; i++) {
         // Filling in the child moves nothing of ours: its own children go to a separate database.
         struct xpl_op_metrics *const child = xpl_vec_push(tp->arena, &db->metrics_db);
         --*budget;
-        if (!child || !fill_op(tp, said->children.v[i], level + 1, budget, child)) return false;
+        if (!child || !fill_op(tp, decoded->children.v[i], level + 1, budget, child)) return false;
         child->occurrences = 1;
     }
     return true;

@@ -36,7 +36,7 @@ struct xpl_tpu_md {
     uint64_t program_id, symbol_id;
     // What the metadata says, and the op with its children: read when first needed, NULL until
     // then.
-    const struct xpl_tpu_said *said;
+    const struct xpl_tpu_md_op *decoded;
     struct xpl_op_metrics *op;
 };
 
