@@ -38,7 +38,7 @@ struct left { // a file that is not done
 
 struct conversion {
     const struct xpl_job_worker_options *parts;
-    const struct xpl_config *q;
+    const struct xpl_config *config;
     const struct xpl_cancel *cancel;
     struct xpl_arena arena;
     struct xpl_snapshot *snap;
@@ -117,7 +117,7 @@ static xpl_status_t list_files(struct conversion *c, struct part *p, uint64_t *a
     p->is_left = xpl_arena_zalloc(&c->arena, p->session->n_hosts + 1);
     if (!p->files || !p->is_left) XPL_RETURN_OOM(err, "hosts");
     for (size_t i = 0; i < p->session->n_hosts; i++)
-        if ((*at)++ % c->q->n_shards == c->q->shard_index)
+        if ((*at)++ % c->config->n_shards == c->config->shard_index)
             p->files[p->n_files++] = xpl_job_file_of(&p->session->hosts[i]);
     return p->n_files ? list_products(c, p, err) : XPL_OK;
 }
@@ -125,16 +125,16 @@ static xpl_status_t list_files(struct conversion *c, struct part *p, uint64_t *a
 static xpl_status_t list_parts(struct conversion *c, struct xpl_error *err) {
     const uint64_t until = xpl_clock_ns() + (uint64_t)LIST_MS * 1000000u;
     uint64_t at = 0;
-    c->list = xpl_arena_zalloc(&c->arena, c->q->n_runs * sizeof *c->list);
+    c->list = xpl_arena_zalloc(&c->arena, c->config->n_runs * sizeof *c->list);
     if (!c->list) XPL_RETURN_OOM(err, "sessions");
     // A later snapshot may lack what an earlier one had: all are of the last one.
-    for (size_t i = 0; i < c->q->n_runs; i++)
-        XPL_TRY(find_session(c, c->q->runs[i], until, &c->list[i].session, err));
-    for (size_t i = 0; i < c->q->n_runs; i++) {
-        c->list[i].session = xpl_snapshot_find(c->snap, xpl_str_from(c->q->runs[i]));
+    for (size_t i = 0; i < c->config->n_runs; i++)
+        XPL_TRY(find_session(c, c->config->runs[i], until, &c->list[i].session, err));
+    for (size_t i = 0; i < c->config->n_runs; i++) {
+        c->list[i].session = xpl_snapshot_find(c->snap, xpl_str_from(c->config->runs[i]));
         if (!c->list[i].session)
             XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "session \"%.80s\" has been removed",
-                             c->q->runs[i]);
+                             c->config->runs[i]);
         XPL_TRY(list_files(c, &c->list[i], &at, err));
     }
     return XPL_OK;
@@ -184,7 +184,7 @@ static bool next_batch(struct task *t) {
     struct xpl_job_slot *const s = t->slot;
     bool any = false;
     pthread_mutex_lock(&c->mu);
-    for (size_t i = 0; i < c->q->n_runs && !any; i++) {
+    for (size_t i = 0; i < c->config->n_runs && !any; i++) {
         struct part *const p = &c->list[i];
         if (p->n_begun == p->n_files || !p->n_products) continue;
         any = true;
@@ -280,7 +280,7 @@ static void put_left(struct xpl_buf *b, const struct part *p, size_t file, const
 static void put_result(const struct conversion *c, struct xpl_buf *b, bool *ret_complete) {
     size_t n = 0, n_left = 0;
     bool first = true;
-    for (size_t i = 0; i < c->q->n_runs; i++) {
+    for (size_t i = 0; i < c->config->n_runs; i++) {
         n += c->list[i].n_files;
         n_left += c->list[i].n_products ? c->list[i].n_files - c->list[i].n_begun : 0;
     }
@@ -290,7 +290,7 @@ static void put_result(const struct conversion *c, struct xpl_buf *b, bool *ret_
                    n - n_left, (unsigned long long)c->n_stored);
     for (const struct left *l = c->left; l; l = l->next)
         put_left(b, l->part, l->file, l->why, &first);
-    for (size_t i = 0; i < c->q->n_runs; i++)
+    for (size_t i = 0; i < c->config->n_runs; i++)
         for (size_t k = c->list[i].n_begun; c->list[i].n_products && k < c->list[i].n_files; k++)
             put_left(b, &c->list[i], k, "not begun: ended by a signal", &first);
     xpl_buf_str(b, XPL_STR("]}"));
@@ -310,8 +310,10 @@ static xpl_status_t convert(struct conversion *c, struct xpl_buf *ret, bool *ret
 xpl_status_t xpl_conversion_run(const struct xpl_job_worker_options *parts,
                                 const struct xpl_config *config, const struct xpl_cancel *cancel,
                                 struct xpl_buf *ret, bool *ret_complete, struct xpl_error *err) {
-    struct conversion c = {
-        .parts = parts, .q = config, .cancel = cancel, .snap = xpl_catalogue_get(parts->catalogue)};
+    struct conversion c = {.parts = parts,
+                           .config = config,
+                           .cancel = cancel,
+                           .snap = xpl_catalogue_get(parts->catalogue)};
     xpl_arena_init(&c.arena, LIMIT);
     pthread_mutex_init(&c.mu, NULL);
     xpl_cond_init(&c.ended);
