@@ -22,6 +22,13 @@ bool xpl_pg_write_product(struct xpl_arena *arena, xpl_str_t name, uint32_t vers
     return xpl_arena_printf(arena, ret, "%.*s %u", XPL_STR_FMT(name), version);
 }
 
+static size_t count_parts(xpl_str_t all) {
+    size_t n = 1;
+    for (size_t i = 0; i < all.len; i++)
+        n += all.ptr[i] == '/';
+    return n;
+}
+
 static bool next_part(xpl_str_t *rest, xpl_str_t *ret) {
     if (!rest->len) return false;
     const char *const slash = memchr(rest->ptr, '/', rest->len);
@@ -46,13 +53,10 @@ enum xpl_pg_rc xpl_pg_read_files(struct xpl_pg_conn *c, const PGresult *r, int c
                                  struct xpl_arena *arena, struct xpl_job_file **ret,
                                  size_t *ret_n) {
     xpl_str_t all, one;
-    size_t n = 1;
     *ret_n = 0;
     if (!xpl_pg_read_text(c, r, 0, column, arena, &all)) return XPL_PG_NOMEM;
     if (!all.len) return XPL_PG_OK;
-    for (size_t i = 0; i < all.len; i++)
-        n += all.ptr[i] == '/';
-    if (!(*ret = xpl_arena_array(arena, n, sizeof **ret))) return XPL_PG_NOMEM;
+    if (!(*ret = xpl_arena_array(arena, count_parts(all), sizeof **ret))) return XPL_PG_NOMEM;
     while (next_part(&all, &one))
         if (!read_file(one, &(*ret)[(*ret_n)++])) return XPL_PG_OTHER;
     return XPL_PG_OK;
@@ -61,13 +65,11 @@ enum xpl_pg_rc xpl_pg_read_files(struct xpl_pg_conn *c, const PGresult *r, int c
 enum xpl_pg_rc xpl_pg_read_products(struct xpl_pg_conn *c, const PGresult *r,
                                     struct xpl_arena *arena, struct xpl_job *j) {
     xpl_str_t names, variants, name, variant;
-    size_t n = 1;
     if (!xpl_pg_read_text(c, r, 0, 3, arena, &names) ||
         !xpl_pg_read_text(c, r, 0, 4, arena, &variants))
         return XPL_PG_NOMEM;
-    for (size_t i = 0; i < names.len; i++)
-        n += names.ptr[i] == '/';
-    if (!(j->products = xpl_arena_array(arena, n, sizeof *j->products))) return XPL_PG_NOMEM;
+    j->products = xpl_arena_array(arena, count_parts(names), sizeof *j->products);
+    if (!j->products) return XPL_PG_NOMEM;
     while (next_part(&names, &name) && next_part(&variants, &variant)) {
         const char *const blank = memchr(name.ptr, ' ', name.len);
         if (!blank) return XPL_PG_OTHER;
