@@ -30,6 +30,10 @@ char *xpl_svc_field(const char *s) {
     return (char *)(uintptr_t)s;
 }
 
+bool xpl_svc_is_cancelled(void *call) {
+    return xpl_rpc_call_cancelled(call);
+}
+
 xpl_str_t xpl_svc_traceparent(const struct xpl_rpc_call *c) {
     xpl_str_t text = {0};
     (void)xpl_rpc_call_get_metadata(c, XPL_TRACEPARENT, &text);

@@ -25,6 +25,7 @@
 #include "server/engine/pool.h"
 #include "server/grpc/import.h"
 #include "server/grpc/import_store.h"
+#include "server/grpc/services.h"
 #include "storage/hash.h"
 #include "storage/sessions/layout.h"
 #include "storage/sessions/uploads.h"
@@ -79,10 +80,6 @@ static xpl_status_t os_fail(const char *what, struct xpl_error *err) {
                      full ? "; free some space in the daemon's cache directory" : "");
 }
 
-static bool is_given_up(void *call) {
-    return xpl_rpc_call_cancelled(call);
-}
-
 // ---- parts ----
 
 static uint64_t key_of(const struct import *m, const struct part *p) {
@@ -102,7 +99,8 @@ static xpl_status_t read_again(const struct import *m, struct part *p, struct xp
     uint8_t *piece = xpl_sys_alloc(PIECE);
     if (!piece) XPL_RETURN_OOM(err, "import");
     ssize_t n = 1;
-    while (!is_given_up(m->call) && (n = pread(p->fd, piece, PIECE, (off_t)p->got)) > 0) {
+    while (!xpl_rpc_call_cancelled(m->call) &&
+           (n = pread(p->fd, piece, PIECE, (off_t)p->got)) > 0) {
         p->crc_now = xpl_crc32(p->crc_now, (xpl_bytes_t){piece, (size_t)n});
         p->got += (uint64_t)n;
     }
@@ -307,7 +305,8 @@ static xpl_status_t copy_part(const struct import *m, struct xpl_session_writer 
                               struct xpl_error *err) {
     struct xpl_exec serial = xpl_exec_serial();
     struct xpl_guarded_exec exec;
-    xpl_guarded_exec_init(&exec, &serial, (struct xpl_work_owner){is_given_up, m->call}, NULL);
+    xpl_guarded_exec_init(&exec, &serial, (struct xpl_work_owner){xpl_svc_is_cancelled, m->call},
+                          NULL);
     const struct xpl_upload u = {.host = p->host,
                                  .suffix = p->suffix,
                                  .fd = p->fd,

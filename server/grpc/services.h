@@ -28,6 +28,8 @@ bool xpl_svc_decode(struct xpl_rpc_call *c, const ProtobufCMessageDescriptor *ty
 void xpl_svc_fail(struct xpl_rpc_call *c, const struct xpl_error *err, int64_t retry_ms);
 // A text as a field of a message that is only packed: protobuf-c's structs have no const.
 char *xpl_svc_field(const char *s);
+// xpl_rpc_call_cancelled of a call, as the owner of work asks.
+bool xpl_svc_is_cancelled(void *call);
 // What the client sent as "traceparent"; empty without.
 xpl_str_t xpl_svc_traceparent(const struct xpl_rpc_call *c);
 // Has `answer` finish the call on a thread of the pool, with a copy of the request, unless the call

@@ -8,10 +8,6 @@
 
 enum { MAX_ANSWER = 64 << 20 };
 
-static bool is_cancelled(void *call) {
-    return xpl_rpc_call_cancelled(call);
-}
-
 static xpl_status_t answer_message(struct xpl_svc_statements *s, struct xpl_rpc_call *c,
                                    const Xplaned__V1__RunStatementRequest *q,
                                    struct xpl_arena *arena, struct xpl_buf *out,
@@ -20,7 +16,7 @@ static xpl_status_t answer_message(struct xpl_svc_statements *s, struct xpl_rpc_
     if (!sessions) XPL_RETURN_OOM(err, "statement");
     for (size_t i = 0; i < q->n_sessions; i++)
         sessions[i] = xpl_str_from(q->sessions[i]);
-    const struct xpl_work_owner owner = {is_cancelled, c};
+    const struct xpl_work_owner owner = {xpl_svc_is_cancelled, c};
     return xpl_statements_run(s->statements, xpl_str_from(q->statement), sessions, q->n_sessions,
                               owner, out, err);
 }
