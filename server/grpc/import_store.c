@@ -84,11 +84,11 @@ static xpl_status_t check_new(const struct xpl_session_writer *s, struct whole *
             XPL_TRY(xpl_session_writer_has(s, file, &taken, err));
             if (!taken) continue;
             w->replaces = w->upload->grows && *t == w->is.suffix && is_beginning(s, file, w);
-            if (!w->replaces && xpl_exec_cancelled(w->upload->exec))
+            if (w->replaces) continue;
+            if (xpl_exec_cancelled(w->upload->exec))
                 XPL_RETURN_ERROR(err, XPL_CANCELLED, "cancelled");
-            if (!w->replaces)
-                XPL_RETURN_ERROR(err, XPL_ALREADY_EXISTS, "session %.80s has %.120s already",
-                                 xpl_session_writer_get_name(s), file);
+            XPL_RETURN_ERROR(err, XPL_ALREADY_EXISTS, "session %.80s has %.120s already",
+                             xpl_session_writer_get_name(s), file);
         }
     return XPL_OK;
 }
