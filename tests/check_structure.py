@@ -887,7 +887,7 @@ def check_links(tree):
             if place not in places:
                 bad.append(f"{name}: {link} is not there")
             elif name.startswith("docs/") and (place not in tree.files or not place.startswith("docs/") or place.startswith("docs/man/")):
-                bad.append(f"{name}: {link} is no file that is installed with it")
+                bad.append(f"{name}: the file {link} is not installed with the documents")
             elif anchor and place.endswith(".md") and anchor not in anchors(tree.text(place)):
                 bad.append(f"{name}: {link}: no such heading")
     return bad

@@ -923,8 +923,8 @@ class Links(Planted):
                    docs__b_dot_md="## The end\n", a_dot_md="[x](docs)\n")
         self.assertEqual(self.found(check_structure.check_links),
                          ["docs/a.md: b.md#gone: no such heading", "docs/a.md: gone.md is not there",
-                          "docs/a.md: #no: no such heading", "docs/a.md: ../docs is no file that is installed with it",
-                          "docs/a.md: ../a.md is no file that is installed with it"])
+                          "docs/a.md: #no: no such heading", "docs/a.md: the file ../docs is not installed with the documents",
+                          "docs/a.md: the file ../a.md is not installed with the documents"])
 
 
 class Image(unittest.TestCase):

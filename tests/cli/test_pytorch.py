@@ -755,7 +755,7 @@ class Groups(Case):
         self.assertNotIn("10.0 GiB", out)
 
     def test_no_host(self):
-        """A trace of kernels alone has no memory, which is no error."""
+        """summary does not report an error if a trace has kernels only, and no memory events."""
         t = torch_traces.Trace()
         t.device("kernel", "gemm", 0, 10)
         status, out, err = self.ask("summary", t.write(self.place / "made.pt.trace.json"))

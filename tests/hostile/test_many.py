@@ -139,7 +139,7 @@ def test_generated_caches(run):
     made = d.get(f"/generate_cache?session_path={path}&tools=memory_profile", method="POST")
     check(made.status == 202, f"{made.status} {made.body[:200]}")
     equal(d.status()["queue"]["refused"], 0, "requests that found no place")
-    check(d.get(answer_url("tf_keras_tensorboard", "kernel_stats")).status == 200, "somebody else is served")
+    check(d.get(answer_url("tf_keras_tensorboard", "kernel_stats")).status == 200, "another client gets its answer")
 
 
 def test_odd_labels(run):

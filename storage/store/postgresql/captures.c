@@ -259,7 +259,8 @@ static const char take_sql[] =
     " WHERE t.expires_at<clock_timestamp() OR t.capture_id=excluded.capture_id OR"
     " (t.schedule_id=excluded.schedule_id AND t.schedule_id<>0)";
 
-// The owners of the others.  A schedule learns that somebody wants them, unless that is a schedule.
+// The owners of targets that others have.  A target that a schedule records is marked as wanted,
+// unless another schedule wants it.
 static const char holders_sql[] =
     "WITH w AS (UPDATE capture_targets SET wanted=true WHERE target=ANY($1) AND records AND"
     " NOT wanted AND $3=0 AND capture_id<>$2)"
