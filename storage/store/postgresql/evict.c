@@ -16,8 +16,6 @@ static enum xpl_pg_rc delete_chunks(struct xpl_pg_store *s, int64_t week, int64_
 
 static enum xpl_pg_rc remove_listed(struct xpl_pg_store *s, const PGresult *r, size_t n) {
     int64_t ids[PG_BATCH], bytes = 0;
-    const struct xpl_pg_args *const all =
-        XPL_PG_WITH(xpl_pg_array(XPL_PG_I64, ids, n, sizeof *ids));
     enum xpl_pg_rc rc = XPL_PG_OK;
     for (size_t i = 0; rc == XPL_PG_OK && i < n; i++) {
         ids[i] = xpl_pg_get_i64(s->w, r, (int)i, 0);
@@ -25,6 +23,8 @@ static enum xpl_pg_rc remove_listed(struct xpl_pg_store *s, const PGresult *r, s
         if (!s->pq->getisnull(r, (int)i, 1))
             rc = delete_chunks(s, xpl_pg_get_i64(s->w, r, (int)i, 1), ids[i]);
     }
+    const struct xpl_pg_args *const all =
+        XPL_PG_WITH(xpl_pg_array(XPL_PG_I64, ids, n, sizeof *ids));
     if (rc == XPL_PG_OK)
         rc = xpl_pg_query(s->w, "DELETE FROM result_profiles WHERE result_id=ANY($1)", all, NULL);
     if (rc == XPL_PG_OK) rc = xpl_pg_query(s->w, "DELETE FROM results WHERE id=ANY($1)", all, NULL);

@@ -214,7 +214,7 @@ static void test_seldom(void) {
     CHECK(scan(c));
     check_sessions(c, "job/one:a,b job/three:");
     for (int i = 0; i < 2; i++) {
-        CHECK_EQ(usleep(every_ns / 1000 + 100000), 0);
+        CHECK_EQ(usleep((useconds_t)(every_ns / 1000 + 100000)), 0);
         const unsigned lists = fake.lists;
         CHECK_EQ(scan(c), false);
         CHECK_EQ(fake.lists, lists + (i ? 5 : 4)); // ".", job, plugins, profile; three
