@@ -8,12 +8,23 @@
 #include <time.h>
 
 #include "tests/check.h"
+#include "tests/sanitized.h"
 
 // Seconds of the processor that this process has used.
 static inline double processor_s(void) {
     struct timespec t;
     CHECK_EQ(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t), 0);
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+// Whether this process has used fewer than `most` seconds since begin, which processor_s() gave;
+// sanitizers may take ten times as long.  Give several times what the work takes on a quiet
+// machine, and less than it takes without the change that the test is for.
+static inline bool is_within(double begin, double most) {
+    const double used = processor_s() - begin;
+    if (is_sanitized()) most *= 10;
+    if (used >= most) fprintf(stderr, "%.2f s of processor time, %.2f allowed\n", used, most);
+    return used < most;
 }
 
 // Whether n things, which take `seconds(n)`, take less than `most`; on a slow machine, less than

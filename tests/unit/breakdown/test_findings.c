@@ -8,7 +8,6 @@
 #include "tests/check.h"
 #include "tests/hlo_maker.h"
 #include "tests/processor_time.h"
-#include "tests/sanitized.h"
 #include "tests/unit/breakdown/findings_render.h"
 #include "tests/unit/breakdown/slow_profiles.h"
 #include "tests/unit/opstats/device_profiles.h"
@@ -1110,7 +1109,7 @@ static void test_many_series(void) {
     const double begin = processor_s();
     CHECK_OK(xpl_survey_make(&in, &stats, &arena, &s, &err), &err);
     xpl_verdict_make(&s, &none, &v);
-    CHECK(processor_s() - begin < (is_sanitized() ? 20 : 4));
+    CHECK(is_within(begin, 4));
     CHECK_EQ(s.steps.n, STEPS);
     CHECK_STR(v.series, "train");
     CHECK(v.step_ps > 1.9 && v.step_ps < 2.1);

@@ -7,7 +7,6 @@
 #include "tests/cancelled.h"
 #include "tests/hlo_maker.h"
 #include "tests/processor_time.h"
-#include "tests/sanitized.h"
 #include "tests/wire_text.h"
 
 static struct xpl_error err;
@@ -107,7 +106,7 @@ static void test_large_shape(void) {
         xpl_hlo_module_get(module, i, &one);
         CHECK_STR(one.category, "non-fusion elementwise"); // u32 to f32
     }
-    CHECK(processor_s() - begin < (is_sanitized() ? 40 : 4));
+    CHECK(is_within(begin, 4));
 }
 
 // An instruction with a long message, to which many ops refer.
@@ -137,7 +136,7 @@ static void test_long_instruction(void) {
         CHECK(xpl_hlo_children_next(&children, &child));
         CHECK_STR(child.name, "p");
     }
-    CHECK(processor_s() - begin < 2);
+    CHECK(is_within(begin, 2));
 }
 
 // Places in a tuple that agree up to the last of 64 numbers, in messages that are long besides.
@@ -162,7 +161,7 @@ static void test_long_places(void) {
     mk_computation_end(&m, &c);
     const double begin = processor_s();
     CHECK_OK(text_of(&m, XPL_HLO_TEXT_SHORT, &out), &err);
-    CHECK(processor_s() - begin < (is_sanitized() ? 50 : 5));
+    CHECK(is_within(begin, 10));
     char end[DEPTH + 20] = ", {}, {}";
     memset(end + strlen(end), ')', DEPTH);
     CHECK(ends_with(&out, strcat(end, "}\n}\n\n")));

@@ -4,7 +4,6 @@
 #include "analysis/opstats/steps/step_events_sparse.h"
 #include "base/arena.h"
 #include "tests/processor_time.h"
-#include "tests/sanitized.h"
 #include "tests/unit/opstats/host_profiles.h"
 
 enum { CORE = 1000050, STEP = 1000000 };
@@ -185,7 +184,7 @@ static void check_overlapping(void) {
     }
     const double begin = processor_s();
     CHECK_OK(xpl_sparse_core_steps(&c, &steps, &arena, &cores, &err), &err);
-    CHECK(processor_s() - begin < (is_sanitized() ? 10 : 2));
+    CHECK(is_within(begin, 2));
     CHECK_EQ(cores.n, 1);
     CHECK_EQ(cores.v[0].busy_ps[0], 5 * N);
     CHECK_EQ(cores.v[0].busy_ps[3], 5 * N - 3);

@@ -301,7 +301,7 @@ static void test_shared_texts(void) {
     CHECK(xpl_ranks_init(&r, &arena, &exec));
     const double begin = processor_s();
     CHECK_OK(xpl_ranks_add(&r, XPL_STR("h"), xs, &err), &err);
-    CHECK(processor_s() - begin < 5);
+    CHECK(is_within(begin, 5));
     CHECK_EQ(r.calls.n, N + 1);
     for (size_t i = 0; i < N; i++) {
         CHECK_EQ(r.calls.v[i].bytes, ITEMS * 2 * 4);
@@ -338,9 +338,9 @@ static void add_host(struct xpl_ranks *r, const char *host, const struct xpl_buf
 }
 
 // Hosts that have nothing in common: thousands with one call are not compared with all calls of
-// the others, which are 10^9 steps.
+// the others, which are 5*10^9 steps.
 static void test_many_short_hosts(void) {
-    enum { LONG = 4, CALLS = 100000, SHORT = 3000 };
+    enum { LONG = 4, CALLS = 100000, SHORT = 12000 };
     struct xpl_arena arena = xpl_arena_of((size_t)1 << 30);
     struct xpl_exec exec = xpl_exec_serial();
     struct xpl_ranks r;
@@ -360,7 +360,7 @@ static void test_many_short_hosts(void) {
     }
     const double begin = processor_s();
     CHECK(xpl_ranks_match(&r));
-    CHECK(processor_s() - begin < 5);
+    CHECK(is_within(begin, 10));
     xpl_buf_fini(&one);
     xpl_arena_fini(&arena);
 }

@@ -9,7 +9,6 @@
 #include "base/status.h"
 #include "tests/data_file.h"
 #include "tests/processor_time.h"
-#include "tests/sanitized.h"
 
 enum { LIMIT = 64 << 20 };
 
@@ -134,7 +133,7 @@ static void test_shared_paths(void) {
     }
     const double begin = processor_s();
     answer("op_profile", "provenance", &s, &out);
-    CHECK(processor_s() - begin < (is_sanitized() ? 25 : 5));
+    CHECK(is_within(begin, 5));
     // Each part, and each level below the last one, has all of it, with idle time and without.
     char sums[50];
     (void)snprintf(sums, sizeof sums, "\"rawTime\":%d,\"rawFlops\"", 5 * N);
