@@ -31,6 +31,8 @@ make_root() {
         dpkg-deb --fsys-tarfile "$f" | tar -t | sed 's,^\.,,; s,/$,,; /^$/d' >"$root/var/lib/dpkg/info/$name.list"
     done
     echo 1 >"$root/var/lib/dpkg/info/format"
+    # The linker follows libm.so and libz.so, links from / on, out of the root, and would take the static libraries.
+    find "$root"/lib "$root"/usr/lib -type l -lname '/*' | while read -r f; do ln -sfnr "$root$(readlink "$f")" "$f"; done
     rm -f "$root"/var/cache/apt/archives/*.deb
 }
 # gcc 12.2 for aarch64 fails with an internal error where it vectorizes a loop of graph_viewer.  It does not look for
