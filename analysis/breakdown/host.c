@@ -174,6 +174,8 @@ static bool read_names(struct xpl_host_reader *r) {
         struct name *const n = &r->names[i];
         if (r->k->is_torch && xpl_str_starts(name, XPL_STR("ProfilerStep#")))
             n->work = XPL_WORK_NONE;
+        if (r->k->is_torch && r->ops && n->work == XPL_WORK_FETCH)
+            n->work = XPL_WORK_LAUNCH; // aten::item runs on this CPU, and waits for nothing
         n->interpreter = name.len && name.ptr[0] == '$' && !n->program;
         n->plain = is_plain(n);
         r->has_adapter |= n->adapter;

@@ -41,7 +41,7 @@ static xpl_status_t decode(xpl_bytes_t bytes, size_t limit, void **ret, struct x
 
 const struct xpl_product xpl_product_time_breakdown = {
     .name = "time_breakdown",
-    .version = 26,
+    .version = 27,
     .residency = XPL_RESIDENCY_STORE,
     .variants = kVariants,
     .uses = &xpl_product_op_stats,

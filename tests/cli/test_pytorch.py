@@ -460,6 +460,10 @@ class Verdicts(Case):
             for f in self.findings(torch_traces.steps(body, device=""))["findings"]:
                 self.assertNotRegex(f["advice"], "CUDA|kernel|pin_memory")
 
+    def test_cpu_item(self):
+        """A CPU waits for nothing where it reads a number."""
+        self.expect(torch_traces.cpu_item, "launch_bound", 70, "aten::item", "torch.compile", device="")
+
     def test_cpu_collectives(self):
         self.expect(torch_traces.cpu_gloo, "exposed_collectives", 60, "gloo:all_reduce", "bucket_cap_mb", device="")
 

@@ -255,6 +255,14 @@ def cpu_launches(t, at, k):
     return at + 5000
 
 
+def cpu_item(t, at, k):
+    """Python reads numbers one by one."""
+    for i in range(100):
+        t.op("aten::item", at + 50 * i, 10)
+        t.op("aten::_local_scalar_dense", at + 50 * i + 2, 5)
+    return at + 5000
+
+
 def cpu_gloo(t, at, k):
     """An all-reduce on its own thread, for which the main one waits in Python."""
     end = cpu_healthy(t, at, k)
