@@ -2,13 +2,14 @@
 #include "server/grpc/import_store.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/arena.h"
 #include "base/exec.h"
+#include "storage/sessions/source.h"
 
 xpl_status_t xpl_import_name(const char *name, const char *given, xpl_str_t *ret_host,
                              const char **ret_suffix, struct xpl_error *err) {
@@ -37,6 +38,7 @@ xpl_status_t xpl_import_name(const char *name, const char *given, xpl_str_t *ret
 
 struct whole { // an upload, with its description
     const struct xpl_upload *upload;
+    const struct xpl_source *source; // of `bytes`
     struct xpl_file_format is;
     xpl_bytes_t bytes;
     bool replaces; // the host's file, which is its beginning
@@ -146,18 +148,19 @@ static xpl_status_t put(struct xpl_session_writer *s, const struct whole *w,
     XPL_TRY(xpl_profile_writer_begin(s, &o, &in, err));
     xpl_status_t st = plain ? XPL_OK : check_contents(in, w, err);
     if (st == XPL_OK) st = take_bytes(w, w->bytes, xpl_profile_writer_put, in, err);
+    if (st == XPL_OK) st = xpl_source_verify(w->source, err);
     if (st == XPL_OK) return xpl_profile_writer_commit(in, ret, err);
     xpl_profile_writer_abort(in);
     return st;
 }
 
 static xpl_status_t store(struct xpl_session_writer *s, const struct xpl_upload *u,
-                          xpl_bytes_t bytes, struct xpl_profile_writer_file *ret,
+                          const struct xpl_source *source, struct xpl_profile_writer_file *ret,
                           struct xpl_error *err) {
-    struct whole w = {.upload = u, .bytes = bytes};
+    struct whole w = {.upload = u, .source = source, .bytes = xpl_source_bytes(source)};
     char name[64];
     (void)snprintf(name, sizeof name, "host%s", u->suffix ? u->suffix : XPL_FORMAT_SUFFIX);
-    XPL_TRY(xpl_file_recognize(xpl_str_from(name), bytes, NULL, &w.is, err));
+    XPL_TRY(xpl_file_recognize(xpl_str_from(name), w.bytes, NULL, &w.is, err));
     if (u->grows && (w.is.decoder || !w.is.format->length_end))
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%s does not grow",
                          w.is.decoder ? w.is.decoder->label : w.is.format->label);
@@ -169,23 +172,28 @@ static xpl_status_t store(struct xpl_session_writer *s, const struct xpl_upload 
     return st;
 }
 
-static xpl_status_t map_and_store(struct xpl_session_writer *s, const struct xpl_upload *u,
-                                  struct xpl_profile_writer_file *ret, struct xpl_error *err) {
-    // The upload's file is the daemon's own and complete: it does not change under the mapping.
-    void *const map =
-        u->bytes ? mmap(NULL, (size_t)u->bytes, PROT_READ, MAP_PRIVATE, u->fd, 0) : NULL;
-    if (map == MAP_FAILED)
+static xpl_status_t open_and_store(struct xpl_session_writer *s, const struct xpl_upload *u,
+                                   struct xpl_profile_writer_file *ret, struct xpl_error *err) {
+    // The upload's file is the daemon's own and complete; its disk may still fail to read it.
+    const struct xpl_fingerprint as = {.size = u->bytes};
+    struct xpl_source *source = NULL;
+    const int fd = fcntl(u->fd, F_DUPFD_CLOEXEC, 0);
+    if (fd < 0)
         XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "the upload cannot be read: %s", strerror(errno));
-    const xpl_bytes_t bytes = {map ? map : (const uint8_t *)"", (size_t)u->bytes};
-    const xpl_status_t st = store(s, u, bytes, ret, err);
-    if (map) (void)munmap(map, (size_t)u->bytes);
+    XPL_TRY(xpl_source_open_copy(fd, "the upload", &as, &source, err));
+    xpl_status_t st = store(s, u, source, ret, err);
+    if (st != XPL_OK && xpl_source_is_truncated(source)) { // the error is not in the contents
+        *err = (struct xpl_error){0};
+        st = xpl_source_verify(source, err);
+    }
+    xpl_source_free(source);
     return st;
 }
 
 xpl_status_t xpl_import_store(struct xpl_session_writer *s, const struct xpl_upload *u,
                               struct xpl_profile_writer_file *ret, struct xpl_error *err) {
     struct xpl_error why = {0};
-    const xpl_status_t st = map_and_store(s, u, ret, &why);
+    const xpl_status_t st = open_and_store(s, u, ret, &why);
     if (st == XPL_OK) return XPL_OK;
     XPL_RETURN_ERROR(err, st, "%.*s: %s", XPL_STR_FMT(xpl_str_sub(u->host, 0, 100)), why.msg);
 }

@@ -27,7 +27,7 @@ xpl_status_t xpl_import_name(const char *name, const char *given, xpl_str_t *ret
 // format.  DATA_LOSS, RESOURCE_EXHAUSTED (too large, full disk), INVALID_ARGUMENT: files of its
 // format do not grow.  ALREADY_EXISTS: the session has such a host, in whatever format, and that is
 // not the beginning of one that grows. ABORTED: another one that grows is being stored in the
-// session. CANCELLED.
+// session, or the disk cannot read the upload. CANCELLED.
 xpl_status_t xpl_import_store(struct xpl_session_writer *s, const struct xpl_upload *u,
                               struct xpl_profile_writer_file *ret, struct xpl_error *err)
     XPL_NODISCARD;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An import ends at once when its client has gone or the daemon stops: whatever its format is, and
-// wherever in its work that is noticed.
+// wherever in its work that is noticed.  An upload that its disk cannot read is not stored.
 #include "server/grpc/import_store.h"
 
 #include <dirent.h>
@@ -34,6 +34,8 @@ static void make_files(void) {
     CHECK_EQ(ftruncate(fileno(f), BYTES + (off_t)sizeof head), 0);
     CHECK_EQ(fclose(f), 0);
     shell("gzip -1 < plain > packed");
+    shell("head -c 4096 packed > cut");
+    shell(": > unreadable");
 }
 
 struct counting { // is cancelled at the check with that number; 0: never
@@ -56,8 +58,9 @@ static size_t count_files(const char *dir) {
     return n;
 }
 
-// Returns how often the import checked whether it is cancelled.
-static unsigned import_file(const char *name, unsigned last) {
+// Returns how often the import checked whether it is cancelled.  The pages of the upload's last
+// `unread` bytes cannot be read.
+static unsigned import_file(const char *name, unsigned last, uint64_t unread) {
     struct counting c = {.exec = xpl_exec_serial(), .last = last};
     c.exec.cancelled = is_cancelled;
     pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
@@ -73,13 +76,13 @@ static unsigned import_file(const char *name, unsigned last) {
     CHECK_EQ(xpl_session_writer_open(&o, &s, &err), XPL_OK);
     const struct xpl_upload u = {.host = XPL_STR("h"),
                                  .fd = fd,
-                                 .bytes = (uint64_t)sb.st_size,
+                                 .bytes = (uint64_t)sb.st_size + unread,
                                  .max_bytes = (uint64_t)1 << 30,
                                  .decompressing = &one,
                                  .exec = &c.exec};
     const xpl_status_t st = xpl_import_store(s, &u, &file, &err);
-    CHECK_EQ(st, last ? XPL_CANCELLED : XPL_OK);
-    CHECK_EQ(count_files(xpl_session_writer_get_path(s)), last ? 0 : 1);
+    CHECK_EQ(st, unread ? XPL_ABORTED : last ? XPL_CANCELLED : XPL_OK);
+    CHECK_EQ(count_files(xpl_session_writer_get_path(s)), last || unread ? 0 : 1);
     xpl_session_writer_undo(s);
     xpl_session_writer_close(s);
     CHECK_EQ(close(fd), 0);
@@ -87,10 +90,15 @@ static unsigned import_file(const char *name, unsigned last) {
 }
 
 static void check_all_ends(const char *name) {
-    const unsigned checks = import_file(name, 0);
+    const unsigned checks = import_file(name, 0, 0);
     CHECK(checks >= LEAST_CHECKS);
     for (unsigned i = 1; i <= checks; i++)
-        CHECK_EQ(import_file(name, i), i);
+        CHECK_EQ(import_file(name, i, 0), i);
+}
+
+static void check_unreadable(void) {
+    (void)import_file("cut", 0, 20000);
+    (void)import_file("unreadable", 0, BYTES);
 }
 
 int main(void) {
@@ -98,6 +106,7 @@ int main(void) {
     make_files();
     check_all_ends("plain");
     check_all_ends("packed");
+    check_unreadable();
     shell("cd / && rm -r \"$OLDPWD\"");
     return 0;
 }
