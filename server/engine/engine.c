@@ -125,7 +125,7 @@ struct job {
     bool listed;                // others can join it
     enum job_state state;
     atomic_bool unwanted;   // no waiter is left
-    atomic_bool background; // of all requests that it answers
+    atomic_bool background; // all requests that it answers are
     uint64_t queued_ns;
     size_t reserved; // of memory_total
 };
@@ -138,7 +138,7 @@ struct xpl_ticket {
     uint64_t queued_ns;
     void (*done)(void *arg, const struct xpl_outcome *o);
     void *arg;
-    bool joined;
+    bool joined, background;
 };
 
 void xpl_ticket_unref(struct xpl_ticket *t) {
@@ -300,6 +300,7 @@ static struct xpl_ticket *ticket_new(struct xpl_engine *e, const struct xpl_requ
     *t = (struct xpl_ticket){.engine = e,
                              .done = done,
                              .arg = arg,
+                             .background = q->background,
                              .queued_ns = q->since_ns ? q->since_ns : xpl_clock_ns()};
     atomic_init(&t->refs, 2);
     return t;
@@ -308,8 +309,7 @@ static struct xpl_ticket *ticket_new(struct xpl_engine *e, const struct xpl_requ
 static struct job *job_new(struct xpl_engine *e, struct xpl_request *q) {
     struct job *j = xpl_sys_alloc(sizeof *j);
     if (!j) return NULL;
-    *j =
-        (struct job){.engine = e, .q = q, .background = q->background, .queued_ns = xpl_clock_ns()};
+    *j = (struct job){.engine = e, .q = q, .queued_ns = xpl_clock_ns()};
     return j;
 }
 
@@ -323,10 +323,19 @@ static struct job *find_equal_job(struct xpl_engine *e, const struct xpl_request
     return NULL;
 }
 
+// After a waiter came or left.
+static void job_set_background(struct job *j) {
+    bool background = true;
+    for (const struct xpl_ticket *t = j->waiters; t; t = t->next)
+        background &= t->background;
+    atomic_store(&j->background, background);
+}
+
 static void job_add_waiter(struct job *j, struct xpl_ticket *t) {
     t->job = j;
     t->next = j->waiters;
     j->waiters = t;
+    job_set_background(j);
 }
 
 static void refuse(struct xpl_request *q, void (*done)(void *, const struct xpl_outcome *),
@@ -353,7 +362,6 @@ void xpl_engine_submit(struct xpl_engine *e, struct xpl_request *q,
     struct job *const other = find_equal_job(e, q);
     t->joined = other != NULL;
     job_add_waiter(other ? other : mine, t);
-    if (other && !q->background) atomic_store(&other->background, false);
     if (!other) {
         mine->next = e->jobs;
         e->jobs = mine;
@@ -392,6 +400,7 @@ void xpl_engine_answer(struct xpl_engine *e, struct xpl_request *q, struct xpl_e
 
 static void abandon_if_unwanted(struct xpl_engine *e, struct job *j) {
     xpl_assert_held(&e->mu);
+    job_set_background(j);
     if (j->waiters) return;
     atomic_store(&j->unwanted, true);
     job_unlist(e, j);

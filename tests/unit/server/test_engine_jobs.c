@@ -314,21 +314,24 @@ static struct xpl_request *background_request(struct fixture *f) {
     return q;
 }
 
-// A request without a client ends when the daemon stops; one with a client, which joined it, stays.
+// A request without a client ends when the daemon stops; one with a client, which joined it, stays,
+// unless the client has left.
 static void test_background(void) {
-    for (int joins = 0; joins < 2; joins++) {
+    enum { ALONE, JOINED, LEFT };
+    for (int how = ALONE; how <= LEFT; how++) {
         XPL_AUTO(end) struct fixture f;
         struct asker alone, client;
         start(&f, 1, 4, &usual);
         set_barrier(true);
         submit(&f, background_request(&f), &alone);
         wait_inside(1);
-        if (joins) ask(&f, "1", &client);
+        if (how != ALONE) ask(&f, "1", &client);
+        if (how == LEFT) cancel(&client);
         xpl_engine_stop_background(f.engine);
-        if (joins) set_barrier(false);
+        if (how == JOINED) set_barrier(false);
         wait_done(&alone);
-        CHECK_EQ(alone.code, joins ? XPL_OK : XPL_CANCELLED);
-        if (joins) check_answer(&f, &client, "1", "joined");
+        CHECK_EQ(alone.code, how == JOINED ? XPL_OK : XPL_CANCELLED);
+        if (how == JOINED) check_answer(&f, &client, "1", "joined");
     }
 }
 
