@@ -5,7 +5,8 @@
 Usage: measure.py --build DIR [--hosts 256] [--workers 8] [--delay-ms 200] [--lease 2]
                   [--kill SECONDS] [--slow TIMES] [--fronts 8]
                   [--idle SECONDS] [--latency REQUESTS] [--store REQUESTS]
-                  [--table HOSTS,HOSTS... [--at-once SESSIONS]]
+                  [--table HOSTS,HOSTS... [--at-once SESSIONS] [--sides lite,pg,fleet]]
+                  [--profile FILE]
 Each job takes --delay-ms longer than its work, which stands for larger profiles: what is compared
 with is jobs x delay / workers. --kill ends one worker so long after the request; --slow makes the
 delay of one so many times as long. --fronts asks so many of them for the same at once, and counts
@@ -15,8 +16,9 @@ long a job waits for a worker. --store compares answers of a daemon on PostgreSQ
 on its own cache.db, asked in turns over HTTP: cold ones, of a session each, and warm ones. --table
 asks one daemon on cache.db, one on PostgreSQL, and a front with two workers for cold sessions of so
 many hosts each, without delays, and counts the processor time of PostgreSQL; --at-once asks for so
-many sessions of each size at once. Needs a build with -Dfaults=true and PostgreSQL's server of
-Debian; all of it runs below a temporary directory.
+many sessions of each size at once; --sides asks only some of the three. --profile names the
+profile that each host has, with other bytes at its end; the default has 93 KB. Needs a build with
+-Dfaults=true and PostgreSQL's server of Debian; all of it runs below a temporary directory.
 """
 import argparse
 import glob
@@ -89,9 +91,9 @@ class Database:
         self.server.wait()
 
 
-def make_session(logdir, hosts, name="run"):
+def make_session(logdir, hosts, name="run", profile=PROFILE):
     """Hosts of other bytes each, written long ago."""
-    data = PROFILE.read_bytes()
+    data = profile.read_bytes()
     run = logdir / "plugins/profile" / name
     run.mkdir(parents=True)
     for i in range(hosts):
@@ -269,13 +271,20 @@ def server_ms(db):
     return ticks * 1000 / os.sysconf("SC_CLK_TCK")
 
 
+def peak_mib(pid):
+    text = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    return int(re.search(r"VmHWM:\s+(\d+) kB", text)[1]) // 1024
+
+
 def measure_table(o, work, db):
     flags = ("--listen=127.0.0.1:0", "--http=off", "--no-prefetch")
     o.delay_ms = 0
-    print("| hosts | cache.db | PostgreSQL | its processor time | front, 2 workers | processor time |")
+    titles = {"lite": "cache.db | its peak", "pg": "PostgreSQL | its processor time",
+              "fleet": "front, 2 workers | processor time"}
+    print(f"| hosts | {' | '.join(titles[side] for side in o.sides)} |")
     for n in map(int, o.table.split(",")):
         cells, answers = [], set()
-        for side in ("lite", "pg", "fleet"):
+        for side in o.sides:
             db.sql("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
             fleet = Fleet(o, work, db)
             if side == "fleet":
@@ -290,8 +299,8 @@ def measure_table(o, work, db):
             time.sleep(1)  # the work done once at the start has finished
             before = server_ms(db)
             cells.append(f"{ask(o, address, n, f'{work}/answer'):.2f} s")
-            if side != "lite":
-                cells.append(f"{(server_ms(db) - before) / 1000:.2f} s")
+            cells.append(f"{peak_mib(fleet.processes[0].pid)} MiB" if side == "lite" else
+                         f"{(server_ms(db) - before) / 1000:.2f} s")
             answers.add(tuple(pathlib.Path(work, f"answer{k}").read_bytes() for k in range(o.at_once)))
             fleet.stop()
             for d in glob.glob(f"{work}/worker*"):
@@ -316,16 +325,19 @@ def main():
     p.add_argument("--store", type=int)
     p.add_argument("--table")
     p.add_argument("--at-once", type=int, default=1)
+    p.add_argument("--sides", type=lambda text: text.split(","), default=["lite", "pg", "fleet"])
+    p.add_argument("--profile", type=pathlib.Path, default=PROFILE)
     p.add_argument("--keep", action="store_true", help="leave the directory with the logs")
     o = p.parse_args()
     work = tempfile.mkdtemp(prefix="xpl-measure-")
     db = Database(work)
     for i in range(o.latency or o.store or 0):
-        make_session(pathlib.Path(work, "logs"), 1, f"run{i}")
+        make_session(pathlib.Path(work, "logs"), 1, f"run{i}", o.profile)
     for n in o.table.split(",") if o.table else []:
         for k in range(o.at_once):
-            make_session(pathlib.Path(work, "logs"), int(n), f"run{n}s{k}")
-    make_session(pathlib.Path(work, "logs"), o.hosts)
+            make_session(pathlib.Path(work, "logs"), int(n), f"run{n}s{k}", o.profile)
+    if not o.table:
+        make_session(pathlib.Path(work, "logs"), o.hosts, profile=o.profile)
     fleet = Fleet(o, work, db)
     try:
         if o.store:
