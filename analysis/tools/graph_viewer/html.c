@@ -41,7 +41,7 @@ static void put_char(struct xpl_buf *b, xpl_str_t rest, bool escaped) {
     else if (c == '>')
         html_put(b, "&gt;");
     else
-        xpl_buf_putc(b, (c >= 0 && c < ' ' && c != '\n') || c == 0x7f ? ' ' : c);
+        xpl_buf_putc(b, ((uint8_t)c < ' ' && c != '\n') || c == 0x7f ? ' ' : c);
 }
 
 static void put_tip(struct xpl_buf *b, xpl_str_t s) {

@@ -18,7 +18,7 @@ static void put_html(struct xpl_buf *out, xpl_str_t s) {
             case '>': xpl_buf_str(out, XPL_STR("&gt;")); break;
             case '"': xpl_buf_str(out, XPL_STR("&quot;")); break;
             default:
-                xpl_buf_putc(out, (c >= 0 && c < ' ' && c != '\n') || c == 0x7f ? ' ' : c);
+                xpl_buf_putc(out, ((uint8_t)c < ' ' && c != '\n') || c == 0x7f ? ' ' : c);
                 break;
         }
     }
