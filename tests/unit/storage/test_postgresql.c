@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "storage/sessions/catalogue.h"
+#include "storage/store/captures.h"
 #include "tests/unit/storage/pg_database.h"
 #include "tests/unit/storage/store_helpers.h"
 
@@ -100,6 +101,30 @@ static void test_older_schemas(void) {
 
 // A backup as docs/operation.md says, while a daemon uses the database, and daemons on a database
 // that was restored from it.
+// Runs a capture.  Returns its number.
+static uint64_t capture(struct xpl_store *s) {
+    struct xpl_history_capture c = {.state = XPL_HISTORY_RUNNING, .session = XPL_STR("run")};
+    struct xpl_error err = {0};
+    CHECK_OK(xpl_store_captures(s)->begin(s, &c, NULL, 60000, &c.id, &err), &err);
+    c.state = 3;
+    CHECK_OK(xpl_store_captures(s)->put(s, &c, false, &err), &err);
+    return c.id;
+}
+
+// Captures and schedules are in the backup, and numbers of new captures are greater.
+static void check_captures(struct xpl_store *s, uint64_t capture_id, uint64_t schedule_id) {
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 20);
+    struct xpl_history_capture *captures;
+    struct xpl_history_schedule *schedules;
+    struct xpl_error err = {0};
+    size_t n;
+    CHECK_OK(xpl_store_captures(s)->list(s, 0, 10, &a, &captures, &n, &err), &err);
+    CHECK(n == 1 && captures[0].id == capture_id && captures[0].state == 3);
+    CHECK_OK(xpl_store_captures(s)->schedules(s, &a, &schedules, &n, &err), &err);
+    CHECK(n == 1 && schedules[0].id == schedule_id && schedules[0].request.len == 7);
+    CHECK(capture(s) > capture_id);
+}
+
 static void test_backup(void) {
     char cmd[800];
     uint8_t secret[2][XPL_STORE_SECRET];
@@ -110,6 +135,10 @@ static void test_backup(void) {
     CHECK_EQ(put_n(s, 1, 100, NULL), XPL_OK);
     CHECK_EQ(put_n(s, 2, 3000, NULL), XPL_OK);
     (void)xpl_store_get_secret(s, secret[0]);
+    const struct xpl_history_schedule schedule = {.request = {(const uint8_t *)"request", 7}};
+    const uint64_t capture_id = capture(s);
+    uint64_t schedule_id = 0;
+    CHECK_OK(xpl_store_captures(s)->add_schedule(s, &schedule, 60000, &schedule_id, NULL), NULL);
     char file[] = "/tmp/xplaned-dump-XXXXXX";
     const int fd = mkstemp(file);
     CHECK(fd >= 0 && close(fd) == 0);
@@ -129,6 +158,7 @@ static void test_backup(void) {
     CHECK(get_n(s, 1, 100) && get_n(s, 2, 3000) && !get_n(s, 3, 100));
     CHECK_EQ(put_n(s, 3, 100, NULL), XPL_OK);
     CHECK(get_n(s, 3, 100));
+    check_captures(s, capture_id, schedule_id);
     xpl_store_close(s);
 }
 
